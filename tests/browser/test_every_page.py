@@ -1,17 +1,18 @@
 """Every page of the sidebar: what it requests, what it is named, its small print, and what axe finds in both themes."""
 
-from urllib.parse import quote
+from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
 from pages.parts.sections import SECTIONS
-from storage.accounts import access
+from storage.accounts import access, logins, registry
 from storage.accounts.access import Role
 from storage.db.connections import connect, writing
 from storage.studies import studies
-from tests.accounts import add_account, enter
-from tests.browser.conftest import DRAWN, open_page
+from tests.browser.conftest import DRAWN, PAINTED, open_page
 from tests.browser.test_label_pages import axe_source
+from tests.browser.test_study_in_address import LINK, assert_kept
+from tests.browser.test_study_in_address import STUDY as KEPT
 
 pytestmark = pytest.mark.browser
 STUDY = "Sample: ScaleEval"
@@ -27,7 +28,7 @@ STUDIES = {
 }
 """Pages that have content in another study."""
 COOKIE = "tiebreak_session"
-ENTRIES = "[data-testid=stSidebar] [data-testid=stPageLink-NavLink]"
+ENTRIES, TABS = f"[data-testid=stSidebar] {LINK}", f".st-key-sections {LINK}"
 SMALL_PRINT = """() => {
   const seen = (node) => node.getBoundingClientRect().height > 1;
   const chart = [...document.querySelectorAll(".js-plotly-plot")].find(seen);
@@ -43,19 +44,26 @@ SMALL_PRINT = """() => {
   return lines.filter(([bottom], place) => !place || bottom > lines[place - 1][0] + 10).map(([, text]) => text);
 }"""
 """The lines of small print above the first chart; texts beside each other are one line."""
+HAS_THEME = """(theme) => {
+  const { backgroundColor } = getComputedStyle(document.querySelector("[data-testid=stApp]"));
+  return (backgroundColor === "rgb(255, 255, 255)") === (theme === "light");
+}"""
 
 
 @pytest.fixture(scope="module")
 def roles(guarded):
     """A server with accounts: its address, and the cookie of an administrator and of a member of each role."""
     engine = connect(guarded.database)
-    add_account(engine, "administrator", administrator=True)
+    with writing(engine) as session:
+        accounts = {"administrator": registry.add(session, "administrator", administrator=True).id}
     for role in Role:
-        add_account(engine, role.value)
         with writing(engine) as session:
+            accounts[role.value] = registry.add(session, role.value).id
             for name in {STUDY, *STUDIES.values()}:
                 access.set_role(session, studies.get(session, name).id, role.value, role)
-    yield guarded.address, {name: enter(engine, name) for name in ("administrator", *Role)}
+    with writing(engine) as session:
+        entered = {name: logins.create(session, one, address="", browser="") for name, one in accounts.items()}
+    yield guarded.address, entered
     engine.dispose()
 
 
@@ -76,22 +84,19 @@ def watched(visit, roles):
     return open_page
 
 
-def open_section(page, address: str, section, study: str = "") -> None:
+def open_section(page, address: str, section) -> None:
     """Open the page of a section, and wait until it and its charts are drawn."""
     path = "" if section is SECTIONS[0] else section.path
-    url = f"{address}/{path}?study={quote(study or STUDIES.get(section.script, STUDY))}"
-    open_page(page, url)
-    title = "" if section.path == "alignment" else f"{section.title} · "  # it becomes a part of Judges
-    page.wait_for_function(
-        "(title) => document.title.startsWith(title) && / · Tiebreak$/.test(document.title)", arg=title
-    )
+    study = STUDIES.get(section.script, STUDY)
+    open_page(page, f"{address}/{path}?study={quote(study)}")
+    title = "Judges" if section.path == "alignment" else section.title  # it becomes a part of Judges
+    page.wait_for_function("title => document.title === title", arg=f"{title} · {study} · Tiebreak")
     page.locator(DRAWN).wait_for()
-    page.wait_for_timeout(300)
+    page.wait_for_function(PAINTED)
 
 
-def violations(page, theme: str) -> list[tuple[str, list[str]]]:
-    """Return the serious and critical violations that axe finds, with the elements; themes differ in colours alone."""
-    rules = "" if theme == "light" else ", runOnly: ['color-contrast']"
+def violations(page, rules: str) -> list[tuple[str, list[str]]]:
+    """Return the serious and critical violations that axe finds, with the elements."""
     found = page.evaluate(f"axe.run(document, {{ resultTypes: ['violations']{rules} }})")["violations"]
     return [
         (one["id"], [node["html"][:120] for node in one["nodes"]][:4])
@@ -102,40 +107,48 @@ def violations(page, theme: str) -> list[tuple[str, list[str]]]:
 
 def test_every_page_is_accessible_and_requests_only_what_exists(watched, roles):
     page, reports = watched("administrator")
-    source, problems = axe_source(), {}
+    source, problems, themes = axe_source(), {}, ["light", "dark"]
     for section in SECTIONS:
-        page.emulate_media(color_scheme="light")
         open_section(page, roles[0], section)
         if not page.evaluate("'axe' in window"):
             page.evaluate(source)
         found = list(reports)
         if len(lines := page.evaluate(SMALL_PRINT)) > 1:
             found.append(f"small print above the chart: {lines}")
-        found += [f"light: {one}" for one in violations(page, "light")]
-        page.emulate_media(color_scheme="dark")
-        page.wait_for_timeout(200)
-        found += [f"dark: {one}" for one in violations(page, "dark")]
+        for theme, rules in zip(themes, ("", ", runOnly: ['color-contrast']"), strict=True):
+            page.emulate_media(color_scheme=theme)
+            page.wait_for_function(HAS_THEME, arg=theme)
+            page.wait_for_function(PAINTED)
+            found += [f"{theme}: {one}" for one in violations(page, rules)]
+        themes.reverse()  # the next page is opened in the theme of this one
         if found:
             problems[section.path] = found
         reports.clear()
     assert not problems
 
 
-def test_every_entry_of_a_role_is_above_the_fold_and_requests_only_what_exists(watched, roles):
+def test_every_entry_of_a_role_is_above_the_fold_keeps_the_study_and_requests_only_what_exists(watched, roles):
     """The first role that sees a page opens it; those with the fewest rights come first."""
-    visited = set()
+    visited, tabs = set(), []
     for role in reversed(Role):
         page, reports = watched(role)
-        open_section(page, roles[0], SECTIONS[0])
+        page.goto(f"{roles[0]}/?study={quote(KEPT)}")
+        assert_kept(page, "", role)
         links = page.locator(ENTRIES)
-        addresses = links.evaluate_all("links => links.map((link) => link.href)")
-        assert 1 < len(addresses) <= (6 if role is Role.annotator else 12)
+        links.first.wait_for()
+        page.locator(DRAWN).wait_for()
+        paths = links.evaluate_all("links => links.map((link) => new URL(link.href).pathname.slice(1))")
+        assert 1 < len(paths) <= (6 if role is Role.annotator else 12)
         assert all(box["y"] + box["height"] < 900 for box in (link.bounding_box() for link in links.all()))
-        for address in set(addresses) - visited:
-            open_page(page, address)
-            page.locator("h1, label-workbench").first.wait_for()
-        visited.update(addresses)
+        for place, path in enumerate(paths):
+            if path not in visited:
+                links.nth(place).click()
+                assert_kept(page, path, role)
+                page.locator("h1, label-workbench").first.wait_for()
+                tabs += page.locator(TABS).evaluate_all("links => links.map((link) => link.href)")
+        visited.update(paths)
         assert not reports, role
+    assert len(set(tabs)) > 10 and {one for tab in tabs for one in parse_qs(urlsplit(tab).query)["study"]} == {KEPT}
     name = page.get_by_test_id("stSidebarHeader").evaluate("node => getComputedStyle(node, '::before').content")
     assert name == '"Tiebreak"'
 

@@ -4,8 +4,8 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
-from pages.parts.sections import ENTRIES, SECTIONS
-from tests.browser.conftest import start
+from pages.parts.sections import SECTIONS
+from tests.browser.conftest import DRAWN, start
 
 pytestmark = pytest.mark.browser
 STUDY = "Sample: MetaCritique"
@@ -15,7 +15,6 @@ OTHER = "studies"
 STARTS = ("aius", "judges")
 """A workbench and a page of results."""
 LINK = "[data-testid=stPageLink-NavLink]"
-RUNNING = "[data-testid=stApp][data-test-script-state=notRunning]"
 
 
 def path_of(page) -> str:
@@ -25,7 +24,7 @@ def path_of(page) -> str:
 def assert_kept(page, path: str, way: str) -> None:
     """Wait until a page is drawn: it has the title of its section, and its address and its choice have the study."""
     page.wait_for_function("title => document.title === title", arg=f"{TITLES[path]} · {STUDY} · Tiebreak")
-    page.locator(RUNNING).wait_for()
+    page.locator(DRAWN).wait_for()
     assert (path_of(page), parse_qs(urlsplit(page.url).query).get("study")) == (path, [STUDY]), way
     choice, workbench = page.locator(".st-key-study input"), page.locator("label-workbench")
     shown = [choice.first.get_attribute("value")] if choice.count() else []
@@ -37,29 +36,6 @@ def link_to(page, path: str):
     if page.get_by_test_id("stExpandSidebarButton").count():
         page.get_by_test_id("stExpandSidebarButton").click()
     return page.locator(LINK).and_(page.locator(f"[href^='{path}?'], [href$='/{path}?study={quote(STUDY)}']")).first
-
-
-def test_every_offered_section_is_a_click_away_and_keeps_its_study(visit, served):
-    page = visit(f"{served.address}/?study={quote(STUDY)}", "annotator 1")
-    assert_kept(page, "", "a direct visit")
-    entries, tabs = page.locator(f"[data-testid=stSidebar] {LINK}"), page.locator(f".st-key-sections {LINK}")
-    assert 1 < entries.count() <= len(ENTRIES) <= 12
-    offered = set()
-
-    def click(link, way):
-        path = urlsplit(link.get_attribute("href")).path.removeprefix("/")
-        link.click()
-        assert_kept(page, path, way)
-
-    for place in range(entries.count()):
-        click(entries.nth(place), "the sidebar")
-        addresses = [urlsplit(one) for one in tabs.evaluate_all("links => links.map((link) => link.href)")]
-        offered.update((one.path, *parse_qs(one.query)["study"]) for one in addresses)
-        if tabs.count() > 1:
-            click(tabs.last, "a tab")
-    assert len(offered) > 20 and {study for _, study in offered} == {STUDY}
-    page.goto(f"{served.address}/alignment?study={quote(STUDY)}")
-    assert_kept(page, "judges", "an address that opens another page")
 
 
 @pytest.mark.parametrize("path", STARTS)
