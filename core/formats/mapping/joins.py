@@ -24,7 +24,7 @@ from core.formats.mapping.fields import (
 from core.formats.mapping.guess import IDS, normalize
 from core.formats.mapping.mapping import Join, build_mapping
 from core.formats.mapping.mapping import Mapping as TableMapping
-from core.formats.mapping.rows import format_value, is_empty, parse_name, read_rows
+from core.formats.mapping.rows import format_value, is_empty, parse_name, read_beside, read_rows
 from core.formats.mapping.scope import Scope, current_omissions
 from core.formats.validation_errors import join_names, quote_value
 
@@ -96,7 +96,7 @@ def _with_numbered(rows: Iterator[tuple[int, Row]], patterns: Mapping[str, str])
 
 
 def _by_number(rows: Iterator[tuple[int, Row]], other: Path, join: Join) -> Iterator[tuple[int, Row]]:
-    for number, (pair, second) in enumerate(zip_longest(rows, read_rows(other)), 1):
+    for number, (pair, second) in enumerate(zip_longest(rows, read_beside(other)), 1):
         if pair is not None and second is None and join.optional:
             current_omissions().rows_without_record += 1
             yield pair
@@ -138,7 +138,7 @@ def _records_by_key(other: Path, join: Join) -> dict[str, list[Row]]:
     """
     by_key: dict[str, list[Row]] = {}
     try:
-        for scope in _scopes(read_rows(other)):
+        for scope in _scopes(read_beside(other)):
             if all(scope.have(join.where)):
                 by_key.setdefault(_name(scope, join.other_keys), []).append(scope.row)
     except FileFormatError as error:
@@ -156,7 +156,7 @@ def _records_by_key(other: Path, join: Join) -> dict[str, list[Row]]:
 def _count_unselected(other: Path, joins: Sequence[Join]) -> None:
     """Count the records of a joined file that none of its joins selects."""
     if all(join.where for join in joins):
-        unselected = (not any(all(own.have(join.where)) for join in joins) for own in _scopes(read_rows(other)))
+        unselected = (not any(all(own.have(join.where)) for join in joins) for own in _scopes(read_beside(other)))
         current_omissions().records_without_row += sum(unselected)
 
 
@@ -203,7 +203,7 @@ def find_joins(paths: Sequence[Path]) -> tuple[Path, list[dict[str, Any]]]:
 
 def _are_parallel(table: Path, other: Path) -> bool:
     """Return whether two files have fields that are the same in almost each row, and together differ in most rows."""
-    ours, theirs = _values(read_rows(table)), _values(read_rows(other))
+    ours, theirs = _values(read_rows(table)), _values(read_beside(other))
     shared = [
         cells
         for name, cells in ours.items()
@@ -237,7 +237,7 @@ def _next_join(
 
 def _pair(table: Path, ours: Mapping[str, list[str]], other: Path) -> tuple[str, str | None]:
     """Return the field of a table that names the rows of another file, and that of the file if it has another name."""
-    theirs = _values(read_rows(other))
+    theirs = _values(read_beside(other))
     unique = {name: {*cells} for name, cells in theirs.items() if len({*cells}) == len(cells)}
     found = [(key, to) for key in ours for to in unique if _are_paired(key, ours[key], to, unique[to])]
     same = [pair for pair in found if normalize(pair[0]) == normalize(pair[1])]
@@ -255,7 +255,7 @@ def _pair(table: Path, ours: Mapping[str, list[str]], other: Path) -> tuple[str,
 
 def _pair_of_two(rows: Sequence[tuple[int, Row]], other: Path) -> list[str] | None:
     """Return the only two fields with the same names that together name each row of another file once."""
-    theirs = list(read_rows(other))
+    theirs = list(read_beside(other))
     shared = [name for name in _values(iter(rows)) if name in _values(iter(theirs))]
     found = []
     for pair in combinations(shared, 2):

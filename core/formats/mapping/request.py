@@ -18,7 +18,7 @@ from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping.fields import parse_nested, quote_key
 from core.formats.mapping.mapping import Mapping, parse_mappings, with_proposed
 from core.formats.mapping.preview import format_unused, unused_fields
-from core.formats.mapping.rows import has_header, is_empty, parse_number, read_rows
+from core.formats.mapping.rows import has_header, is_empty, parse_number, read_beside
 from core.formats.mapping.table import read_outcome
 from core.formats.validation_errors import join_names
 from core.frozen import valid_text
@@ -162,7 +162,7 @@ def sketch_file(path: Path) -> str:
 
 def _sketch(path: Path) -> str:
     whole, shown = FieldSketch(), list[str]()
-    for number, (_, row) in enumerate(islice(read_rows(path), COUNTED)):
+    for number, (_, row) in enumerate(islice(read_beside(path), COUNTED)):
         whole.add(dict(row))
         if number < SHOWN:
             shown.append(_record(dict(row)))

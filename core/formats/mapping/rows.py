@@ -433,6 +433,16 @@ def read_rows(
         raise FileFormatError(f"{path.name} has no rows")
 
 
+def read_beside(path: Path) -> Iterator[tuple[int, Row]]:
+    """Yield the rows of a file beside a table: of a text that is no table, such as `answers.en`, the field `value` of
+    each line."""
+    if table_suffix(path) in SUFFIXES:
+        yield from read_rows(path)
+        return
+    for number, text in enumerate(read_text(path).removesuffix("\n").split("\n"), 1):
+        yield number, {"value": text}
+
+
 def files_of_records(folder: Path) -> list[Path]:
     """Return the JSON files of a folder, `2.json` before `10.json`; none if it has other data too."""
     files = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")]
@@ -500,11 +510,13 @@ def _are_lists(path: Path) -> bool:
 
 
 def _is_lines(path: Path) -> bool:
-    """Return whether the first line is a complete JSON value; otherwise the file is one object over several lines."""
+    """Return whether the first line is a complete JSON value; otherwise the file is one object over several lines, as
+    is one that begins with a line of a brace alone."""
+    first = next((text for _, text in read_lines(path)), "null")
     try:
-        json.loads(next((text for _, text in read_lines(path)), "null"))
+        json.loads(first)
     except (ValueError, RecursionError):
-        return data_suffix(path) != ".json"
+        return data_suffix(path) != ".json" and first.strip() != "{"
     return True
 
 

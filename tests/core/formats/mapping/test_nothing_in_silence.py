@@ -250,3 +250,19 @@ def test_lines_that_are_lists_are_records(tmp_path: Path) -> None:
     (tmp_path / "s.jsonl").write_text("[3, 4]\n[1, 2]\n", encoding="utf-8")
     draft = {"join": {"file": "s.jsonl"}, "labels": [SCORE | {"annotators": ["joined.value.0"]}]}
     assert labels(read(tmp_path, "id,a\n1,So.\n2,No.\n", draft)[0]) == [3, 1]
+
+
+def test_lines_of_a_text_are_joined_by_their_number(tmp_path: Path) -> None:
+    (tmp_path / "t.en").write_text("First.\n\nThird, and last.\n", encoding="utf-8")
+    draft = {"responses": [{"text": "joined.value"}], "join": {"file": "t.en", "key": "id", "other_key": "{row}"}}
+    records, _ = read(tmp_path, "id,a\n3,x\n1,y\n", draft)
+    assert [own.item.responses[0].text for own in records if isinstance(own, ItemRecord)] == [
+        "Third, and last.",
+        "First.",
+    ]
+
+
+def test_an_object_over_several_lines_is_one_record_whatever_its_suffix(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text(json.dumps({"id": "1", "a": "So."}, indent=1), encoding="utf-8")
+    assert len(list(table.read(path, build_mapping({"id": "id", "responses": [{"text": "a"}]})))) == 1
