@@ -151,15 +151,16 @@ class Column:
     def _is_given(self, *, is_named: bool) -> bool:
         """Return whether numbers are few whole ones, means of a few, or mostly round: other ones are measured."""
         low, high = min(self.numbers), max(self.numbers)
+        if low < -MAX_CATEGORIES or high > 100:
+            return False
         are_few = len(self.numbers) <= MAX_CATEGORIES and all(number.is_integer() for number in self.numbers)
         if are_few and high <= MAX_CATEGORIES:
-            return low >= -MAX_CATEGORIES
+            return True
         are_means = len(self.numbers) <= 30 and any(
             all(abs(number * n - round(number * n)) < 0.01 for number in self.numbers) for n in MEANS
         )
         round_ones = sum(float(cell) % ROUND == 0 for cell in self.cells if cell in self.distinct)
-        is_likely = is_named or (are_means and high <= MAX_CATEGORIES) or (high > 10 and 2 * round_ones > self.filled)
-        return low >= -MAX_CATEGORIES and high <= 100 and is_likely
+        return is_named or (are_means and high <= MAX_CATEGORIES) or (high > 10 and 2 * round_ones > self.filled)
 
 
 def compared_with_zero(column: Column) -> Draft | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from core.errors import FileFormatError, TiebreakError
@@ -510,6 +510,7 @@ usual_cells = json_cells | st.lists(st.fixed_dictionaries({"role": cells, "conte
 
 @settings(max_examples=EXAMPLES // 2, deadline=None)
 @given(rows=st.lists(st.dictionaries(usual, usual_cells, max_size=8), min_size=1, max_size=4))
+@example(rows=[{"id": [{"role": None, "content": 9e307}, {"role": None, "content": 0.5}]}])
 def test_a_mapping_is_suggested_for_any_table_or_refused_in_a_sentence(
     tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]]
 ) -> None:
