@@ -190,11 +190,18 @@ class Excerpt(Frozen):
     """Only so many words, without the punctuation after them: `Text 1` of `Text 1, it is better.`"""
     remove: tuple[str, ...] = ()
     """Texts that are removed wherever they occur, such as marks."""
+    divider: str | None = Field(default=None, min_length=1)
+    """What divides the text into parts, of which one is meant."""
+    number: int | None = Field(default=None, ge=1)
+    """The number of this part, from 1."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if not (self.after_last or self.before_last or self.first_words or any(self.remove)):
-            raise ValueError("a part of a field needs `after_last`, `before_last`, `first_words` or `remove`")
+        if not (self.after_last or self.before_last or self.first_words or self.divider or any(self.remove)):
+            names = "`after_last`, `before_last`, `first_words`, `remove` or `divider`"
+            raise ValueError(f"a part of a field needs {names}")
+        if (self.divider is None) != (self.number is None):
+            raise ValueError("a part between dividers needs `divider` and `number`")
         return self
 
     def cut(self, text: str) -> str:
@@ -207,6 +214,9 @@ class Excerpt(Frozen):
             text = " ".join(text.split()[: self.first_words]).rstrip(".,;:!?")
         for part in filter(None, self.remove):
             text = text.replace(part, "")
+        if self.divider is not None and self.number is not None:
+            parts = text.split(self.divider)
+            text = parts[self.number - 1].strip() if self.number <= len(parts) else ""
         return text
 
 

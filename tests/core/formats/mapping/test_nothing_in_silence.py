@@ -266,3 +266,11 @@ def test_an_object_over_several_lines_is_one_record_whatever_its_suffix(tmp_path
     path = tmp_path / "t.jsonl"
     path.write_text(json.dumps({"id": "1", "a": "So."}, indent=1), encoding="utf-8")
     assert len(list(table.read(path, build_mapping({"id": "id", "responses": [{"text": "a"}]})))) == 1
+
+
+def test_a_part_of_a_divided_text_is_a_value(tmp_path: Path) -> None:
+    block = LONG | {"annotator": {"constant": "ann"}, "value": {"field": "s", "divider": ",", "number": 2}}
+    records, notes = read(tmp_path, 'id,a,s\n1,So.,"4, 2"\n2,No.,4\n', {"labels": [block]})
+    assert labels(records) == [2] and "1 value is no label" in notes
+    with pytest.raises(FileFormatError, match="`divider` and `number`"):
+        read(tmp_path, "id,a,s\n1,So.,4\n", {"labels": [LONG | {"value": {"field": "s", "divider": ","}}]})
