@@ -57,8 +57,9 @@ def parse_path(path: str) -> tuple[str, ...]:
 
 
 def quote_key(key: str) -> str:
-    """Return `key` as one step of a path."""
-    return key if key and not set(key) & set('."{}') else '"' + key.replace('"', '""') + '"'
+    """Return `key` as one step of a path, also in a template."""
+    is_plain = key and not set(key) & set('."{}') and key not in COUNTERS
+    return key if is_plain else '"' + key.replace('"', '""') + '"'
 
 
 def key_of(column: str) -> str:

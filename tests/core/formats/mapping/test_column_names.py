@@ -43,6 +43,7 @@ def mapping_of(path: str) -> Mapping:
 @example("a..b")
 @example("a\x85b")
 @example("a\u2028b")
+@example("repeat")
 @given(column=NAMES.map(str.strip).filter(lambda name: name not in {"", "\ufeff", *OTHERS} and "\0" not in name))
 def test_a_column_with_any_name_can_be_mapped(tmp_path: Path, column: str) -> None:
     table = tmp_path / "t.csv"

@@ -227,7 +227,7 @@ judges: [{kind: preference, judge: {constant: g}, value: g, order: order}]
         ("gold: [{kind: preference, value: {compare: [a, a]}}]", "field 'a': expected a number to compare, not 'text'"),
         (
             "gold: [{kind: preference, value: {field: a}}]",
-            "`before_last`, `first_words` or `remove`",
+            "`first_words`, `remove` or `divider`",
         ),
         (
             "gold: [{kind: preference, value: 3}]",
