@@ -129,7 +129,7 @@ class JudgeReader:
         model = (scope.resolve(block.model) if block.model else None) or ""
         pairs = list(ranked_pairs(scope, ranking, block.values))
         ranked = ", ".join(f"{part or '1-2'}: {value}" for part, value in pairs)
-        reply = scope.optional(block.reason) or ranked
+        reply = scope.reason(block.reason) or ranked
         shared = {"round": 0, "model": model, "criterion": criterion}
         turns = [Turn(speaker=judge, step="ranking", reply=reply, reading=ranked, **shared)]
         fields = {"kind": "preference", "judge": judge, "stage": block.stage, "criterion": criterion}
@@ -180,7 +180,7 @@ class JudgeReader:
             return
         named = cell_of(scope, block, cell, source_name(source), self.omissions)
         raw = parse_label(named, block.scale, block.values, scope.line, source_name(source))
-        reply = scope.optional(block.reason) or ("" if is_empty(cell) else str(cell))
+        reply = scope.reason(block.reason) or ("" if is_empty(cell) else str(cell))
         model = (scope.resolve(block.model) if block.model else None) or ""
         usage = Usage(dollars=scope.amount(block.cost, "dollars"))
         step = "choice" if block.kind == "preference" else "rating"

@@ -197,7 +197,7 @@ class LabelReader:
             self.omissions.labels += lacks_mark(scope, block.value)
             return
         annotator, place = scope.name(block.annotator), (item, scope.criterion(block), part)
-        reason = scope.optional(block.reason)
+        reason = scope.reason(block.reason)
         if block.aggregate:
             own = self.parts.setdefault((place, annotator), [])
             self.omissions.further += bool(own) and block.aggregate in ("first", "last")
@@ -208,7 +208,7 @@ class LabelReader:
         yield from self._label(scope, place, annotator, value, field, reason=reason, seconds=seconds)
 
     def _ranking_labels(self, block: RankingLabels, scope: Scope, item: str) -> Iterator[Record]:
-        annotator, reason = scope.name(block.annotator), scope.optional(block.reason)
+        annotator, reason = scope.name(block.annotator), scope.reason(block.reason)
         field = str(block.ranking.of or block.ranking.ranks)
         for part, preference in ranked_pairs(scope, block.ranking, block.values):
             value = self._parse(preference, scope.line, field)

@@ -629,9 +629,10 @@ def response_paths(response: ResponseFields) -> Iterator[FieldPath]:
     if response.each is not None:
         yield response.each
         return
-    for source in (*as_tuple(response.text), response.image, response.transcript):
+    for source in (response.image, response.transcript):
         yield from value_paths(source)
-    yield from source_paths(response.system)
+    for text in (*as_tuple(response.text), response.system):
+        yield from source_paths(text)
     if response.name is not None and is_template(response.name):
         yield from template_fields(response.name)
 
@@ -643,9 +644,10 @@ def field_paths(mapping: Mapping) -> Iterator[FieldPath]:
     texts = (*as_tuple(mapping.prompt), *as_tuple(mapping.context), *as_tuple(mapping.reference))
     aspects = mapping.aspects.field if isinstance(mapping.aspects, AspectFields) else mapping.aspects
     group = mapping.group if isinstance(mapping.group, tuple) else ()
+    yield from group
+    for text in texts:
+        yield from source_paths(text)
     for source in (
-        *group,
-        *texts,
         *mapping.fill,
         mapping.image,
         mapping.category_of,

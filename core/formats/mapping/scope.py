@@ -200,8 +200,10 @@ class Scope:
         return "\n\n".join(text for text in texts if text.strip()) if texts else None
 
     def lines(self, source: Source) -> str | None:
-        """Return a text, or the lines of a list of texts."""
+        """Return a text, that of a template, or the lines of a list of texts."""
         cell = self.get(source) if isinstance(source, str) else None
+        if cell is MISSING and isinstance(source, str) and is_template(source):
+            return self._template_text(source)
         return "\n".join(cell) if are_texts(cell) else self.text(source)
 
     def elements(self, path: FieldPath | None, divider: str | None = None) -> Iterator["Scope"]:
@@ -219,6 +221,16 @@ class Scope:
     def have(self, where: Where) -> Iterator[bool]:
         """Yield whether each field has one of its values."""
         return (canonical(self.text(field) or "") in map(canonical, values) for field, values in where.items())
+
+    def _template_text(self, source: str) -> str | None:
+        """Return the text of a template, in which fields can be empty; None if all of them are."""
+        texts = [self._fill(name) if name in COUNTERS else self.text(name) for name in BLANK.findall(source)]
+        filled = iter(texts)
+        return BLANK.sub(lambda _: next(filled) or "", source) if any(texts) else None
+
+    def reason(self, path: FieldPath | None) -> str:
+        """Return a reason, of a list of texts its lines; empty without one."""
+        return (self.lines(path) if path else None) or ""
 
     def _fill(self, name: str) -> str:
         if name in COUNTERS:

@@ -24,7 +24,7 @@ from core.formats.mapping.confirmation import (
     role_lines,
     state_values,
 )
-from core.formats.mapping.fields import MISSING, Row, get_value, join_keys, parse_path, quote_key
+from core.formats.mapping.fields import MISSING, Row, get_value, is_template, join_keys, parse_path, quote_key
 from core.formats.mapping.items import ItemReader, shuffle_responses
 from core.formats.mapping.joins import read_joined, with_records
 from core.formats.mapping.judges import JudgeReader, WeightsReader
@@ -124,7 +124,7 @@ def roles(path: Path, mapping: Mapping) -> list[str]:
 def lacking_responses(path: Path, mapping: Mapping) -> set[int]:
     """Return the numbers of the responses, from 0, whose text some item of a file lacks: it is `null`, or not there."""
     single = ((number, own.text) for number, own in enumerate(mapping.responses) if own.each is None)
-    texts = {number: text for number, text in single if isinstance(text, str)}
+    texts = {number: text for number, text in single if isinstance(text, str) and not is_template(text)}
     lacking = set[int]()
     with recording_omissions():
         for scope in _iter_file(path, mapping) if texts else ():
@@ -283,7 +283,7 @@ def _text_fields(mapping: Mapping) -> list[str]:
     below a table, is no item."""
     own = [response.text for response in mapping.responses]
     sources = [source for texts in (mapping.prompt, *own) for source in as_tuple(texts)]
-    fields = [source for source in sources if isinstance(source, str)]
+    fields = [source for source in sources if isinstance(source, str) and not is_template(source)]
     others = mapping.image or any(response.image or response.transcript for response in mapping.responses)
     return fields if mapping.prompt and not others and len(fields) == len(sources) else []
 

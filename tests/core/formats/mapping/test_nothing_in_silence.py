@@ -274,3 +274,15 @@ def test_a_part_of_a_divided_text_is_a_value(tmp_path: Path) -> None:
     assert labels(records) == [2] and "1 value is no label" in notes
     with pytest.raises(FileFormatError, match="`divider` and `number`"):
         read(tmp_path, "id,a,s\n1,So.,4\n", {"labels": [LONG | {"value": {"field": "s", "divider": ","}}]})
+
+
+def test_texts_can_be_templates_and_reasons_lists(tmp_path: Path) -> None:
+    draft = {"prompt": "{q} ({topic})", "responses": [{"text": "Claim {row}: {a}"}], "context": "{topic}"}
+    rows = [{"id": "1", "q": "Why?", "a": "So.", "topic": None, "s": 4, "why": ["First.", "Second."]}]
+    block = LONG | {"annotator": {"constant": "ann"}, "reason": "why"}
+    records, _ = read(tmp_path, rows, draft | {"labels": [block]})
+    (item,) = [own.item for own in records if isinstance(own, ItemRecord)]
+    assert (item.prompt, item.responses[0].text, item.context) == ("Why? ()", "Claim 1: So.", None)
+    assert [own.label.reason for own in records if isinstance(own, LabelRecord)] == ["First.\nSecond."]
+    with pytest.raises(FileFormatError, match="no record of the file has this field"):
+        read(tmp_path, rows, draft | {"context": "{theme}"})

@@ -355,8 +355,6 @@ def test_a_mapped_field_that_no_record_has_is_refused_at_the_end(tmp_path: Path)
 @pytest.mark.parametrize(
     "change",
     [
-        {"prompt": "{q}"},
-        {"context": ["q", "{q}"]},
         {"labels": [{"layout": "long", "kind": "preference", "annotator": "a", "value": "{q}"}]},
     ],
 )
