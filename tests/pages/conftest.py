@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from streamlit.runtime import context
 from streamlit.testing.v1 import AppTest
 
 from pages.parts import live
@@ -12,6 +13,12 @@ from pages.parts import live
 def figures_while_the_visitor_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compute the figures of small studies in the page, also on a slow machine."""
     monkeypatch.setattr(live, "LIMIT", 1.5)
+
+
+@pytest.fixture(autouse=True)
+def no_browser(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give pages no cookies instead of mocks, which a page would call for the language of each of its texts."""
+    monkeypatch.setattr(context, "_get_client_context", lambda: None)
 
 
 @pytest.fixture(autouse=True)

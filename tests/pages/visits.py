@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from streamlit.components.v2 import manifest_scanner
 from streamlit.proto.PageLink_pb2 import PageLink
-from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 
 from core.formats.records import ItemRecord, Record, RunRecord, StudyRecord, TraceRecord
 from core.items import Item
@@ -35,6 +35,19 @@ from tests.storage.shared import find_traces, store_label
 APP = ROOT / "app.py"
 # Every app of a test looks for components in the metadata of all installed packages, which takes most of its time.
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
+app_test.ScriptCache = cache(app_test.ScriptCache)  # otherwise each run compiles the scripts
+
+
+def _wait_for_script(runner: local_script_runner.LocalScriptRunner, timeout: float = 3) -> None:
+    """Wait until a script has ended, without asking a thousand times a second whether it has."""
+    assert runner._script_thread is not None
+    runner._script_thread.join(timeout)
+    if not runner.script_stopped():
+        runner.request_stop()
+        raise RuntimeError(f"The script of a page has not ended after {timeout} seconds.")
+
+
+local_script_runner.require_widgets_deltas = _wait_for_script
 
 
 def visit(page: str, /, annotator: str | None = None, **parameters: str | list[str]) -> AppTest:
