@@ -12,7 +12,9 @@ from collections import Counter
 
 import pytest
 from sqlalchemy.exc import OperationalError
+from typer.testing import CliRunner
 
+import cli
 from core.formats.records import ItemRecord
 from core.llm.client import ScriptedModel
 from storage.db.connections import connect, reading, writing
@@ -110,10 +112,9 @@ def test_an_interrupted_run_is_continued_by_its_person_only(url, processes, tmp_
 
         words = shlex.split(re.search("`(.*)`", message)[1])
         assert words[:4] == ["python", "cli.py", "runs", "start"]
-        resumed = processes(*words[2:], "--json")
-        output, errors = resumed.communicate(timeout=60)
-        assert resumed.returncode == 0, errors
-        result = json.loads(output)
+        resumed = CliRunner().invoke(cli.app, [*words[2:], "--json"])
+        assert resumed.exit_code == 0, resumed.output
+        result = json.loads(resumed.stdout)
         assert (result["state"], result["done"]) == ("finished", ITEMS)
         assert set(answered(server).values()) == {1}, "no call was repeated"
         assert answered(server).total() == result["totals"]["calls"]

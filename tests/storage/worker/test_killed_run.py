@@ -93,10 +93,8 @@ def test_a_killed_run_resumes_without_asking_twice_and_ends_like_an_undisturbed_
 
         expire_claims(connect(disturbed))
         stored = stored_asks(disturbed)
-        resumed = subprocess.run(
-            command(disturbed, "--resume", "trio"), cwd=ROOT, capture_output=True, text=True, check=False
-        )
-        assert resumed.returncode == 0, resumed.stderr
+        resumed = CliRunner().invoke(cli.app, command(disturbed, "--resume", "trio")[2:])
+        assert resumed.exit_code == 0, resumed.stderr
         assert json.loads(resumed.stdout)["state"] == "finished"
         assert len(stored) == turns
         delivered = Counter((line["model"], line["prompt"]) for line in server.log if line["delivered"])

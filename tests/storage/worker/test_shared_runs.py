@@ -23,7 +23,7 @@ from tests.storage.shared import import_study
 from tests.storage.worker.test_worker import make_request
 from tests.waiting import wait_for
 
-ITEMS = 12
+ITEMS = 8
 
 
 @pytest.fixture
