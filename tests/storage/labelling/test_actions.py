@@ -411,22 +411,23 @@ def test_evidence_up_to_the_end_of_a_text_is_stored_and_not_beyond(ann, engine):
     assert stored(engine)[0].evidence == [passage(0, length), passage(0, 1, "question")]
 
 
-@pytest.mark.parametrize("type", ["label", "draft"])
-@pytest.mark.parametrize(
-    "evidence",
-    [
-        [passage(2, 2)],
-        [passage(2, 1)],
-        [passage(0, 1, "response-9")],
-        [passage(0, 1, "")],
-        [passage(True, 2)],
-        [passage(0, 10**30)],
-        [passage(0, 2), passage(0, 2)],
-    ],
+NO_PASSAGES = (
+    [passage(2, 2)],
+    [passage(2, 1)],
+    [passage(0, 1, "response-9")],
+    [passage(0, 1, "")],
+    [passage(True, 2)],
+    [passage(0, 10**30)],
+    [passage(0, 2), passage(0, 2)],
 )
-def test_evidence_that_is_no_passage_is_rejected(ann, engine, type, evidence):
-    result = ann.do(type, ann.tasks()[0], value=1, evidence=evidence)
-    assert result["status"] == "rejected" and result["message"].endswith(".")
+
+
+@pytest.mark.parametrize("type", ["label", "draft"])
+def test_evidence_that_is_no_passage_is_rejected(ann, engine, type):
+    task = ann.tasks()[0]
+    for evidence in NO_PASSAGES:
+        result = ann.do(type, task, value=1, evidence=evidence)
+        assert result["status"] == "rejected" and result["message"].endswith("."), evidence
     assert stored(engine) == []
 
 

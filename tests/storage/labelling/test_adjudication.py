@@ -20,7 +20,7 @@ from tests.pages.test_queries import statements_of
 from tests.sessions import read, write
 from tests.storage.critique_studies import import_study
 from tests.storage.labelling.workbench import listed_cases, set_rules
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, store_label
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, store_label, stored_study
 
 pytestmark = pytest.mark.usefixtures("a_study")
 
@@ -67,8 +67,7 @@ def opened_case(engine, item="item 0", adjudicator="eve"):
 
 def opened(engine, item="item 0", adjudicator="eve"):
     case = opened_case(engine, item, adjudicator)
-    with writing(engine) as session:
-        return adjudication.open_case(session, studies.get(session, "s"), case, adjudicator)
+    return write(engine, adjudication.open_case, stored_study(engine), case, adjudicator)
 
 
 def test_labels_that_agree_with_each_other_and_with_the_verdict_are_no_case(engine):
@@ -208,9 +207,7 @@ def test_equal_values_in_any_order_have_the_priority_of_each_alone(engine):
     imports.import_records(engine, "s", [RUN, *traces])
     found = cases(engine)
     assert {case.target.item for case in found} == {"item 0", "item 1", "item 3"}
-    with reading(engine) as session:
-        study = studies.get(session, "s")
-        alone = [adjudication.find_case(session, study, "eve", case.id) for case in found]
+    alone = [read(engine, adjudication.find_case, stored_study(engine), "eve", case.id) for case in found]
     assert [case.priority for case in alone] == sorted((case.priority for case in alone), reverse=True)
     assert all(case.is_contested for case in alone)
 

@@ -22,12 +22,11 @@ from tests.conftest import make_item, make_target
 from tests.core.protocols.reviews import ENGAGING, make_settings
 from tests.sessions import read, write
 from tests.storage.labelling.workbench import Client, stored
-from tests.storage.shared import debates, store_label
+from tests.storage.shared import debates, store_label, stored_study
 
 
 def offer(engine, criterion="helpfulness", **options):
-    with writing(engine) as session:
-        return offers.offer(session, studies.get(session, "s"), criterion, **options)
+    return write(engine, offers.offer, stored_study(engine), criterion, **options)
 
 
 @pytest.fixture
@@ -50,8 +49,7 @@ def test_every_pair_can_be_labelled_before_any_run(engine, items):
 
 def test_disputed_pairs_are_in_the_queue_already(engine):
     debates(engine, 3)
-    with reading(engine) as session:
-        names = offers.offered_criteria(session, studies.get(session, "s").id)
+    names = read(engine, offers.offered_criteria, stored_study(engine).id)
     assert [offer(engine, name) for name in names] == [offers.Offer(added=0, drawn=3, total=3)]
 
 
@@ -94,8 +92,7 @@ def test_the_scales_of_a_study_its_criteria_and_its_runs(engine):
     ]
     criterion = CriterionRecord(criterion=Criterion(name="tone", scale=FIVE))
     imports.import_records(engine, "s", [ItemRecord(item=make_item()), criterion, *run_records])
-    with reading(engine) as session:
-        scales = offers.scales(session, studies.get(session, "s").id)
+    scales = read(engine, offers.scales, stored_study(engine).id)
     assert scales == {
         ("score", "engaging"): ENGAGING.scale,
         ("score", "tone"): FIVE,

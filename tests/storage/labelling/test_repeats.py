@@ -20,8 +20,9 @@ from storage.labels import labels, targets
 from storage.reports import agreement, annotators
 from storage.studies import studies
 from storage.transfer import exports, imports
+from tests.sessions import read
 from tests.storage.labelling.workbench import Client, set_rules, stored
-from tests.storage.shared import debates
+from tests.storage.shared import debates, stored_study
 
 
 @pytest.fixture
@@ -61,8 +62,7 @@ def next_repeat(client, value=1):
 
 
 def shares(engine):
-    with reading(engine) as session:
-        return annotators.repeats(session, studies.get(session, "s").id)
+    return read(engine, annotators.repeats, stored_study(engine).id)
 
 
 def test_a_share_of_the_queue_is_repeated_once_after_twenty_labels_in_an_own_order(study):

@@ -322,9 +322,7 @@ def test_a_decided_critique_is_a_hidden_check(engine, critiques):
     assert len(tasks) == 2
     assert checked["claim"] == "free"
     assert [result["status"] for result in answer(ann, checked, True, False, True)] == ["accepted"] * 3
-    with reading(engine) as session:
-        study = studies.get(session, "s")
-        found = annotators.results(session, study)
+    found = read(engine, annotators.results, stored_study(engine))
     assert [(one.annotator, one.checks.hits, one.checks.n) for one in found] == [("ann", 2, 3), ("bob", 3, 3)]
 
 

@@ -15,8 +15,9 @@ from storage.studies import annotators as people
 from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_item, make_target
+from tests.sessions import read, write
 from tests.storage.labelling.workbench import Client, set_rules
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, debates, store_label
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, debates, store_label, stored_study
 
 pytestmark = pytest.mark.usefixtures("a_study")
 MONDAY = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -32,9 +33,7 @@ def add(engine, *records):
 
 
 def summaries(engine, zone=UTC, **fields):
-    with reading(engine) as session:
-        study = studies.get(session, "s")
-        return {one.name: one for one in annotators.summaries(session, study.id, zone, **fields)}
+    return {one.name: one for one in read(engine, annotators.summaries, stored_study(engine).id, zone, **fields)}
 
 
 def changes(engine):
@@ -57,9 +56,16 @@ def test_agreement_with_others_is_the_mean_share_of_equal_labels_and_alone_there
 
 def test_agreement_with_gold_counts_adjudicated_targets_only(engine):
     add(engine, given("ann", 1), given("bob", 2), given("ann", 1, "item 1"))
-    with writing(engine) as session:
-        study = studies.get(session, "s")
-        labels.adjudicate(session, study.id, make_target(), 2, rule="expert", reason="so", adjudicator="eve")
+    write(
+        engine,
+        labels.adjudicate,
+        stored_study(engine).id,
+        make_target(),
+        2,
+        rule="expert",
+        reason="so",
+        adjudicator="eve",
+    )
     found = summaries(engine)
     assert (found["ann"].gold, found["bob"].gold) == (annotators.Share(0, 1), annotators.Share(1, 1))
     assert found["bob"].gold.interval[1] == pytest.approx(0.2065, abs=1e-4)  # Wilson's lower end for 1 of 1
@@ -137,9 +143,7 @@ def test_a_score_moves_towards_the_mean_of_the_judges(engine):
 
 
 def results(engine):
-    with reading(engine) as session:
-        study = studies.get(session, "s")
-        return {one.annotator: one for one in annotators.results(session, study)}
+    return {one.annotator: one for one in read(engine, annotators.results, stored_study(engine))}
 
 
 def decided(value, item, by="owner", at=MONDAY - timedelta(days=1)):

@@ -17,9 +17,8 @@ from typer.testing import CliRunner
 import cli
 from core.formats.records import ItemRecord
 from core.llm.client import ScriptedModel
-from storage.db.connections import connect, reading, writing
+from storage.db.connections import connect, writing
 from storage.runs import claims, runs
-from storage.studies import studies
 from storage.transfer import imports
 from storage.worker import StopRequests, _launch, create_run, request_from_file
 from storage.worker._outages import STILL_STOPPING, STOPPING
@@ -135,8 +134,7 @@ def test_sigterm_before_the_first_call_stops_the_run_too(url, processes, tmp_pat
 
 
 def _has_run(engine):
-    with reading(engine) as session:
-        return bool(runs.of_study(session, studies.get(session, "s").id))
+    return bool(read(engine, runs.of_study, stored_study(engine).id))
 
 
 # A stop that the person at a command requests holds for every worker, and completes the calls in progress
