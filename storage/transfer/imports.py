@@ -315,31 +315,36 @@ class _Import:
         """Add the new ones of the labels; return how many, and how many have another value in the study."""
         known, added = self.fingerprints(LabelRow) if self.records.labels.size else set(), 0
         current = labels.current_values(self.session, self.study_id) if known else {}
-        changes = Counter[str]()
+        stated: dict[
+            tuple[int, int], tuple[Value, bool]
+        ] = {}  # the last undated value of a file, and whether it is new
         targets_by_place = [self.target_ids[key] for key in self.records.targets]
         for batch in self.records.labels.batches():
             new = self.label_rows(self.with_values(batch) if self.spelled else batch, targets_by_place)
             if known:
                 is_new = [bytes.fromhex(row["fingerprint"]) not in known for row in new]
                 for row, adds in zip(new, is_new, strict=True):
-                    value = current.get((row["target_id"], row["annotator_id"]))
-                    is_changed = row["at"] is None and value is not None and value != row["value"]
-                    changes["replaced" if adds else "superseded"] += is_changed
+                    if row["at"] is None:
+                        stated[row["target_id"], row["annotator_id"]] = (row["value"], adds)
                 new = [row for row, adds in zip(new, is_new, strict=True) if adds]
             insert_all(self.session, LabelRow, new)
             added += len(new)
             self.advance(len(batch))
         if added:
             targets.count_labels_of_study(self.session, self.study_id)
+        changes = Counter(
+            "replaced" if adds else "superseded"
+            for key, (value, adds) in stated.items()
+            if current.get(key) not in (None, value)
+        )
         return {"labels": added, **changes}
 
     def import_rulings(self, rulings: Sequence[Adjudication]) -> dict[str, int]:
         """Add the new ones of the adjudications; return how many, and how many have another value in the study."""
         before = labels.newest_adjudications(self.session, self.study_id) if rulings else {}
         added = self.insert_new(AdjudicationRow, adjudication_row, [(own, own.adjudicator) for own in rulings])
-        changed = [
-            own for own in rulings if own.at is None and own.target in before and before[own.target].value != own.value
-        ]
+        stated = {own.target: own for own in rulings if own.at is None}  # the last undated one of a target
+        changed = [own for key, own in stated.items() if key in before and before[key].value != own.value]
         now = labels.newest_adjudications(self.session, self.study_id) if changed else {}
         replaced = sum(now[own.target].value == own.value for own in changed)
         return {
