@@ -13,7 +13,10 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
+from core.formats.records import ItemRecord, Record
+from tests.conftest import make_item
 from tests.paths import ROOT
+from tests.storage.shared import RUN, a_trace
 from tests.waiting import wait_for
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -21,13 +24,14 @@ TEST_BROWSER = shutil.which("chromium-headless-shell") or CHROMIUM
 """The same engine without a window system: a third less processor time for a file of tests."""
 DRAWN = "[data-testid=stApp][data-test-script-state=notRunning]"
 """The app when no script of it is running."""
-GO_INSIDE = """(url) => new Promise((begins) => {
-  const app = document.querySelector("[data-testid=stApp]");
-  new MutationObserver(() => begins()).observe(app, { attributes: true, attributeFilter: ["data-test-script-state"] });
+GO_INSIDE = """(url) => new Promise((done) => {
+  const observer = new MutationObserver(() => done());
+  observer.observe(document, { subtree: true, attributes: true, attributeFilter: ["data-test-script-state"] });
+  setTimeout(done, 1000);
   history.pushState({}, "", url);
   dispatchEvent(new PopStateEvent("popstate"));
 })"""
-"""Opens another page of the app, until its script begins."""
+"""Opens another page of the app, until its script begins, or has ended before it was seen."""
 PAINTED = """async () => {
   const isDrawn = (chart) => chart.querySelector(".main-svg");
   const charts = [...document.querySelectorAll("[data-testid=stPlotlyChart]")];
@@ -51,6 +55,12 @@ SHARING = ["--process-per-site", "--js-flags=--no-flush-bytecode"]
 """Pages of a context are drawn by one process, which keeps the scripts that it has compiled."""
 OPTIONS = {"viewport": {"width": 1440, "height": 900}, "reduced_motion": "reduce"}
 """A window without animations, which take a tenth of the processor time."""
+
+
+def disputed(count: int) -> list[Record]:
+    """Return the records of pairs whose debates are disputed."""
+    items = [f"gpt_vs_claude/{number}" for number in range(count)]
+    return [*(ItemRecord(item=make_item(item)) for item in items), RUN, *(a_trace(item) for item in items)]
 
 
 @dataclass(frozen=True)

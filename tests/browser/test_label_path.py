@@ -7,16 +7,15 @@ from urllib.parse import quote
 
 import pytest
 
-from core.formats.records import ItemRecord
 from storage.db.connections import connect, reading, writing
 from storage.labelling import training
 from storage.labels import labels
 from storage.studies import studies
 from storage.transfer import deletions, imports
-from tests.browser.conftest import Served, serve, start, stop_server
+from tests.browser.conftest import Served, disputed, serve, start, stop_server
 from tests.browser.test_workbench import READY, chosen, press, saved, state
-from tests.conftest import make_item, make_target
-from tests.storage.shared import RUN, a_trace
+from tests.conftest import make_target
+from tests.databases import create_sample_database
 
 pytestmark = pytest.mark.browser
 STUDY_NUMBERS = count(1)
@@ -26,7 +25,7 @@ STUDY_NUMBERS = count(1)
 def server(tmp_path_factory) -> Iterator[list[Served]]:
     """A server on its own database; the last one of the list is running."""
     folder = tmp_path_factory.mktemp("server")
-    running = [serve(f"sqlite:///{folder}/tiebreak.db", folder / "server.log")]
+    running = [serve(create_sample_database(folder / "tiebreak.db"), folder / "server.log")]
     yield running
     stop_server(running[-1])
 
@@ -35,10 +34,8 @@ def server(tmp_path_factory) -> Iterator[list[Served]]:
 def study(server) -> str:
     """A new study with 80 disputed debates."""
     name = f"s{next(STUDY_NUMBERS)}"
-    items = [f"gpt_vs_claude/{number}" for number in range(80)]
-    records = [*(ItemRecord(item=make_item(item)) for item in items), RUN, *(a_trace(item) for item in items)]
     engine = connect(server[-1].database)
-    imports.import_records(engine, name, records)
+    imports.import_records(engine, name, disputed(80))
     engine.dispose()
     return name
 

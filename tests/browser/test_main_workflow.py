@@ -18,7 +18,7 @@ from storage.db.connections import connect, reading
 from storage.runs import traces
 from storage.studies import studies
 from storage.transfer import samples
-from tests.browser.conftest import start
+from tests.browser.conftest import open_page, start
 from tests.storage.shared import find_traces
 
 pytestmark = pytest.mark.browser
@@ -100,7 +100,7 @@ def test_from_import_to_gold_with_a_second_browser_watching(served, visit, one_a
 
     watcher = visit(f"{served.address}/agreement?study={study}")
     before = read_headline(watcher)
-    page.goto(f"{served.address}/disagreements?study={study}&item=science-2&on=helpfulness")
+    open_page(page, f"{served.address}/disagreements?study={study}&item=science-2&on=helpfulness")
     choose_answer(page, "1", reason="=it stays in the role")  # the target's second label: the headline counts it
     page.keyboard.press("Control+Enter")
     assert headline_changes(watcher, before, MAX_DELAY + TEST_MARGIN)
@@ -109,7 +109,7 @@ def test_from_import_to_gold_with_a_second_browser_watching(served, visit, one_a
     for choice in "1202":
         submit_blind_decision(page, choice)
 
-    page.goto(f"{served.address}/studies?view=study&open={study}")
+    open_page(page, f"{served.address}/studies?view=study&open={study}")
     page.get_by_role("tab", name="Export").click()
     page.get_by_role("button", name="Show the downloads").click()
     with page.expect_download() as download:

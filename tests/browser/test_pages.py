@@ -17,7 +17,6 @@ from storage.studies import studies
 from storage.transfer import imports
 from tests.browser.conftest import DRAWN, start
 from tests.conftest import make_item
-from tests.storage.reports import planted_policies as planted
 from tests.storage.shared import debates
 
 pytestmark = pytest.mark.browser
@@ -67,26 +66,6 @@ def test_the_point_of_a_judge_is_marked_until_its_targets_are_closed(visit, serv
     wait_until(page, f"{POINTS}.length && !{pale}")
     page.wait_for_timeout(700)  # the page looks for newer labels twice a second, and draws nothing then
     assert page.evaluate(f"!{pale}")
-
-
-# The page Policy: found from the sidebar, the risk set to 5 %, and the escalated targets sent to people.
-
-
-def test_a_person_sets_five_percent_and_sends_the_others_to_people(served, visit):
-    imports.import_records(connect(served.database), "judged", planted.records(400, 300, error=0.1))
-    page = visit(f"{served.address}/?study=judged", "annotator 1")
-    page.get_by_role("link", name="Judges", exact=True).first.click()
-    page.get_by_role("link", name="Policy").click()
-    slider = page.get_by_role("slider")
-    slider.wait_for()
-    slider.press("ArrowRight")
-    page.get_by_text("At most 5.5 % of them differ").wait_for()
-    slider.press("ArrowLeft")
-    page.get_by_text("At most 5 % of them differ").wait_for()
-    page.get_by_role("button", name="targets to people").click()
-    page.get_by_text("added to the annotators' queue.").wait_for()
-    page.get_by_role("button", name="Open").last.click()
-    page.get_by_text("Selected targets:").wait_for()
 
 
 # Pages of Traces in the browser: Back and Forward return to the pages that were opened.

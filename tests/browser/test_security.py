@@ -12,7 +12,7 @@ from core.trace import TraceFailed
 from storage.db.connections import connect, reading
 from storage.runs.traces import Filter
 from storage.transfer import imports
-from tests.browser.conftest import open_page
+from tests.browser.conftest import PAINTED, open_page
 from tests.core.test_remote_images import picture
 from tests.storage.shared import a_turn, a_verdict, find_traces, stored_study
 
@@ -120,6 +120,8 @@ def test_a_hostile_study_loads_nothing_from_other_hosts_and_runs_nothing(served,
     page.on("console", lambda message: "Content Security Policy" in message.text and violations.append(message.text))
     for path in [*PAGES, *(f"/traces?trace={number}" for number in traces[STUDY])]:
         open_page(page, f"{served.address}{path}{'&' if '?' in path else '?'}study={quote(STUDY)}")
-        page.wait_for_timeout(500)
+        page.wait_for_function(PAINTED)
         assert (foreign, dialogs) == ([], []), path
         assert violations == [], f"{path}: the policy is the last defence"
+    page.wait_for_timeout(500)
+    assert (foreign, dialogs, violations) == ([], [], [])

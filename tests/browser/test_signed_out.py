@@ -6,17 +6,14 @@ from urllib.parse import quote
 import pytest
 from sqlalchemy import text
 
-from core.formats.records import ItemRecord
 from storage.db.connections import connect, reading, writing
 from storage.labels import labels
 from storage.studies import studies
 from storage.transfer import imports
 from tests.accounts import PASSWORD
-from tests.browser.conftest import start
+from tests.browser.conftest import disputed, start
 from tests.browser.test_label_path import shown
 from tests.browser.test_workbench import READY, press
-from tests.conftest import make_item
-from tests.storage.shared import RUN, a_trace
 
 pytestmark = pytest.mark.browser
 LABELLED = "labelled"
@@ -26,10 +23,8 @@ LABELLED = "labelled"
 def engine(guarded):
     """The engine of the server's database; the study LABELLED has targets and is not the newest one."""
     opened = connect(guarded.database)
-    items = [f"gpt_vs_claude/{number}" for number in range(8)]
-    records = [*(ItemRecord(item=make_item(item)) for item in items), RUN, *(a_trace(item) for item in items)]
     for study in (LABELLED, "newer"):
-        imports.import_records(opened, study, records)
+        imports.import_records(opened, study, disputed(8))
     yield opened
     opened.dispose()
 

@@ -12,7 +12,7 @@ STUDY = "Sample: MetaCritique"
 """Not the newest study: that one opens when the address and the window name none."""
 TITLES = {"" if section is SECTIONS[0] else section.path: section.title for section in SECTIONS}
 OTHER = "studies"
-STARTS = ("aius", "judges")
+STARTS = ("aius", "systems")
 """A workbench and a page of results."""
 LINK = "[data-testid=stPageLink-NavLink]"
 

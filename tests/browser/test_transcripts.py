@@ -64,8 +64,9 @@ def test_steps_of_a_trace_are_read_by_keys_and_reached_from_citations(planted, v
 
 def test_d_shows_the_steps_that_only_some_judges_name_on_the_page_of_their_trace_alone(planted, visit):
     server, trace = planted
+    page = visit("about:blank")
     for number, steps in ((trace + 1, ("4", "8", "4")), (trace, ("1",))):
-        page = visit(f"{server.address}/traces?trace={number}", annotator="annotator 1")
+        page.goto(f"{server.address}/traces?trace={number}")
         page.get_by_text("40 steps · 9 errors").wait_for()
         page.locator(".transcript .step").first.click()
         for step in steps:
