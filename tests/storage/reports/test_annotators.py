@@ -1,6 +1,7 @@
 """Pace, agreement, drift and anchoring of annotators, computed by hand."""
 
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -56,16 +57,8 @@ def test_agreement_with_others_is_the_mean_share_of_equal_labels_and_alone_there
 
 def test_agreement_with_gold_counts_adjudicated_targets_only(engine):
     add(engine, given("ann", 1), given("bob", 2), given("ann", 1, "item 1"))
-    write(
-        engine,
-        labels.adjudicate,
-        stored_study(engine).id,
-        make_target(),
-        2,
-        rule="expert",
-        reason="so",
-        adjudicator="eve",
-    )
+    about = {"rule": "expert", "reason": "so", "adjudicator": "eve"}
+    write(engine, labels.adjudicate, stored_study(engine).id, make_target(), 2, **about)
     found = summaries(engine)
     assert (found["ann"].gold, found["bob"].gold) == (annotators.Share(0, 1), annotators.Share(1, 1))
     assert found["bob"].gold.interval[1] == pytest.approx(0.2065, abs=1e-4)  # Wilson's lower end for 1 of 1
@@ -154,21 +147,14 @@ def decided(value, item, by="owner", at=MONDAY - timedelta(days=1)):
 def test_a_check_is_the_last_blind_label_of_a_target_with_earlier_gold(engine):
     later = MONDAY + timedelta(days=1)
     imports.import_records(engine, "s", [ItemRecord(item=make_item(f"item {n}")) for n in range(3, 7)])
+    own = partial(given, "ann")
     records = [
-        *(given("ann", 1, "item 0"), decided(1, "item 0")),  # right
-        *(
-            given("ann", 2, "item 1"),
-            given("ann", 1, "item 1", at=later, blind=False),
-            decided(1, "item 1"),
-        ),  # changed: wrong
-        *(given("ann", 1, "item 2"), decided(1, "item 2", at=later)),  # decided after the label
-        *(given("ann", 1, "item 3"), decided(1, "item 3", by="ann")),  # decided by the annotator
-        *(
-            given("ann", 2, "item 4"),
-            given("ann", 1, "item 4", at=later),
-            decided(1, "item 4", at=None),
-        ),  # right in the end
-        given("ann", 1, "item 5"),  # no gold
+        *(own(1, "item 0"), decided(1, "item 0")),  # right
+        *(own(2, "item 1"), own(1, "item 1", at=later, blind=False), decided(1, "item 1")),  # changed: wrong
+        *(own(1, "item 2"), decided(1, "item 2", at=later)),  # decided after the label
+        *(own(1, "item 3"), decided(1, "item 3", by="ann")),  # decided by the annotator
+        *(own(2, "item 4"), own(1, "item 4", at=later), decided(1, "item 4", at=None)),  # right in the end
+        own(1, "item 5"),  # no gold
     ]
     imports.import_records(engine, "s", records)
     found = results(engine)["ann"]
