@@ -87,6 +87,12 @@ def test_an_invalid_text_is_refused_with_one_sentence(text: str, sentence: str) 
     assert str(refused.value).startswith(sentence) and "\n" not in str(refused.value)
 
 
+def test_a_prompt_that_lacks_the_judged_texts_is_refused() -> None:
+    text = "judges: [{name: a, model: m}, {name: b, model: m}]\ncriterion: c\nprompts: {opinion: 'Which?'}"
+    with pytest.raises(FileFormatError, match="field 'prompts'"):
+        parse_run_file(text, PROTOCOLS["scaleeval"], [])
+
+
 def test_a_missing_file_is_refused() -> None:
     with pytest.raises(FileFormatError, match="cannot be read: No such file"):
         load_settings(Path("missing.yaml"), GRADING, [])

@@ -323,11 +323,6 @@ def test_a_prompt_is_replaced_for_one_run_only() -> None:
         assert study.prompts == {}
 
 
-def test_wrong_prompts_in_a_settings_file_are_one_sentence() -> None:
-    app = visit_form_with(f"{SETTINGS}prompts: {{opinion: 'Which?'}}\n")
-    assert len(app.error) == 1
-
-
 def test_the_aius_of_a_run_are_adopted_for_all_items() -> None:
     item = make_critiqued_item()
     prepare_study([ItemRecord(item=item), *run_records(item, worked_example_reply)])
