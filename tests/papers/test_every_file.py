@@ -72,7 +72,7 @@ EXECUTED = (
 """Files that are executed and printed; of the others a cell of each level is, without a database."""
 ON_PAGE = {"chateval/table-1", "dna_eval/table-2-llmbar", "metacritique/table-4", "refer/table-2", "scaleeval/table-3"}
 """Files whose results are shown on the page as well, one of each paper."""
-ALONE = {"refer/table-2", "chateval/table-3", "dna_eval/table-4-llmbar"}
+ALONE = {"refer/table-2", "dna_eval/table-4-llmbar"}
 """Files that are executed in a study of their own, of which all published tables are computed."""
 REPEATS = {"chateval/table-1": 2}
 """The repeats of the files that are executed more than once."""

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from core.statistics.measures import causes
+from core.statistics.measures import annotator_dependence, causes
 from core.statistics.measures.causes import CAUSES, causes_of_votes, count_votes
 from tests.core.statistics.builders import ratings_from_codes
 
@@ -26,6 +26,10 @@ def planted(seed: int, *, clear: float, raters: int = 5, items: int = 400, error
     verdicts = np.where(right, pi > 0.5, pi <= 0.5).astype(np.int16)
     for_verdict = np.where(verdicts == 1, pi, 1 - pi)
     return ratings_from_codes(codes, 2), verdicts, np.digitize(for_verdict, [1 / 3, 2 / 3])
+
+
+FEW = (2, 2)
+"""How often the accuracies of annotators are estimated again where no interval is tested."""
 
 
 @pytest.mark.slow
@@ -110,10 +114,12 @@ def test_probabilities_add_up_and_names_of_categories_do_not_matter(seed, n_cate
     rng = np.random.default_rng(seed)
     codes = rng.integers(-1, n_categories, (60, 4)).astype(np.int16)
     verdicts = rng.integers(-1, n_categories, 60).astype(np.int16)
-    found = causes_of_votes(count_votes(ratings_from_codes(codes, n_categories)), verdicts, resamples=10)
     mirrored = np.where(codes >= 0, n_categories - 1 - codes, -1)
     other = np.where(verdicts >= 0, n_categories - 1 - verdicts, -1).astype(np.int16)
-    reverse = causes_of_votes(count_votes(ratings_from_codes(mirrored, n_categories)), other, resamples=10)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(annotator_dependence, "REFITS", FEW)
+        found = causes_of_votes(count_votes(ratings_from_codes(codes, n_categories)), verdicts, resamples=10)
+        reverse = causes_of_votes(count_votes(ratings_from_codes(mirrored, n_categories)), other, resamples=10)
     if not found.shares:
         assert found.reason
         return
@@ -135,8 +141,9 @@ def test_few_targets_have_no_decomposition():
 @pytest.mark.parametrize(
     ("seed", "n_categories", "clusters"), [(0, 2, False), (1, 3, True), (2, 5, False), (3, 20, True)]
 )
-def test_merged_patterns_give_the_causes_of_single_items(seed, n_categories, clusters):
+def test_merged_patterns_give_the_causes_of_single_items(monkeypatch, seed, n_categories, clusters):
     """Without merging, each distinct row of votes and verdict has its own posterior."""
+    monkeypatch.setattr(annotator_dependence, "REFITS", FEW)
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, n_categories, 300)
     codes = np.where(rng.random((300, 4)) < 0.7, truth[:, None], rng.integers(0, n_categories, (300, 4)))
