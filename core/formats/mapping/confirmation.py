@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from core.answers.text import shorten
 from core.errors import FileFormatError
 from core.formats.mapping.fields import MISSING, Comparison, SystemName, ValueSource, source_name, spell_path
 from core.formats.mapping.guess import SIDES
@@ -508,5 +509,5 @@ def _example(scope: Scope, mapping: TableMapping) -> str:
         text = scope.join_texts(as_tuple(mapping.prompt)) or next(map(scope.join_texts, map(as_tuple, texts)), None)
     except FileFormatError:  # an error of the row, which the import reports
         return f"row {scope.number}"
-    words = " ".join((text or "").split())
-    return f"{name} ({words[:EXAMPLE_LENGTH]}{'…' if len(words) > EXAMPLE_LENGTH else ''})" if words else name
+    name, words = (shorten(own, EXAMPLE_LENGTH) for own in (name, text or ""))
+    return f"{name} ({words})" if words else name

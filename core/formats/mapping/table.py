@@ -215,6 +215,7 @@ def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:
 def _iter_all(path: Path, mapping: Mapping) -> Iterator[tuple[Scope, bool]]:
     """Yield the scopes of a file, and whether the mapping selects each."""
     omissions, texts, selective = current_omissions(), _text_fields(mapping), _selective_blocks(mapping)
+    prompts = len(as_tuple(mapping.prompt))
     scopes = _iter_scopes(path, mapping)
     for join in (own for own in mapping.join if own.exploded):
         scopes = with_records(scopes, path.parent / join.file, join)
@@ -225,8 +226,8 @@ def _iter_all(path: Path, mapping: Mapping) -> Iterator[tuple[Scope, bool]]:
         if not is_selected:
             yield scope, False
             continue
-        if texts and is_empty(scope.get(texts[0])):
-            if all(is_empty(scope.get(text)) for text in texts[1:]):
+        if texts and all(is_empty(scope.get(text)) for text in texts[:prompts]):
+            if all(is_empty(scope.get(text)) for text in texts[prompts:]):
                 omissions.blank += 1
                 continue
             omissions.empty_prompts += 1

@@ -160,6 +160,8 @@ def _contents(own: Mapping[str, Any], common: Mapping[str, Any]) -> Iterator[Par
     if common["role"] == "tool" and not (isinstance(content, list) and any(map(_is_result, content))):
         yield _result(own, content, common)
         return
+    if isinstance(content, list) and all(isinstance(line, str) for line in content):
+        content = "\n".join(content)  # the lines of one text
     for block in content if isinstance(content, list) else [content]:
         yield from _block(block, common)
 
