@@ -4,10 +4,13 @@ import pytest
 from argon2 import PasswordHasher
 from sqlalchemy import Engine, text
 
+from core.formats.records import ItemRecord, Record
 from storage.accounts import registry, sign_in
 from storage.accounts.registry import Account
 from storage.db.connections import writing
 from storage.db.tables import Table
+from tests.conftest import make_item
+from tests.storage.shared import RUN, a_trace
 
 PASSWORD = "correct horse battery"
 FAST = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
@@ -18,6 +21,11 @@ def fast_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hash passwords with little work."""
     monkeypatch.setattr(registry, "_hasher", lambda: FAST)
     monkeypatch.setattr(registry, "_unused_hash", lambda: FAST.hash("unused"))
+
+
+def one_trace() -> list[Record]:
+    """Return a study with one trace."""
+    return [ItemRecord(item=make_item("item 0")), RUN, a_trace("item 0")]
 
 
 def add_account(engine: Engine, name: str, **fields: bool | str) -> Account:

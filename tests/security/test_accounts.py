@@ -22,7 +22,6 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 import app
 from core import texts
 from core.errors import TiebreakError
-from core.formats.records import ItemRecord
 from pages.account import routes
 from pages.account.routes import local_path
 from pages.parts import account_guard, resources
@@ -31,10 +30,8 @@ from storage.accounts import logins, registry, tokens
 from storage.db import audit
 from storage.db.connections import reading, write
 from storage.db.tables import LoginRow, now
-from tests.accounts import PASSWORD, add_account, enter, fast_hashes
-from tests.conftest import make_item
-from tests.pages.visits import page_text, prepare_study, visit
-from tests.storage.shared import RUN, a_trace
+from tests.accounts import PASSWORD, add_account, enter, fast_hashes, one_trace
+from tests.pages.visits import page_text, prepare_copy, visit
 
 pytestmark = pytest.mark.usefixtures(fast_hashes.__name__)
 HOST = "http://127.0.0.1:8501"
@@ -45,7 +42,7 @@ QUEUE = {"study": "s", "kind": "disagreements"}
 @pytest.fixture
 def engine():
     """A database with a study and the account of ann, who is an administrator."""
-    prepare_study([ItemRecord(item=make_item("item 0")), RUN, a_trace("item 0")])
+    prepare_copy(one_trace)
     add_account(resources.engine(), "ann")
     return resources.engine()
 
@@ -305,7 +302,7 @@ def test_nobody_is_let_in_while_the_database_cannot_be_read(monkeypatch, error, 
 
 
 def test_a_server_without_accounts_serves_this_machine_only():
-    prepare_study([ItemRecord(item=make_item("item 0"))])
+    prepare_copy(one_trace)
     for client, host, status in [
         (("127.0.0.1", 5), HOST, 200),
         (("::1", 5), "http://localhost:8501", 200),

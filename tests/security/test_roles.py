@@ -8,7 +8,6 @@ from starlette.testclient import TestClient
 from streamlit import config
 
 import app
-from core.formats.records import ItemRecord
 from pages.parts import account_guard, resources
 from pages.parts.sections import ENTRIES, SECTIONS, offered, title_of
 from storage.accounts import access, registry
@@ -17,10 +16,8 @@ from storage.accounts.registry import Actor, Identity
 from storage.db.connections import reading, writing
 from storage.reports.contents import StudyContents
 from storage.studies import studies
-from tests.accounts import add_account, enter, fast_hashes
-from tests.conftest import make_item
-from tests.pages.visits import page_links, page_text, prepare_study, switch_to, visit
-from tests.storage.shared import RUN, a_trace
+from tests.accounts import add_account, enter, fast_hashes, one_trace
+from tests.pages.visits import page_links, page_text, prepare_copy, switch_to, visit
 
 pytestmark = pytest.mark.usefixtures(fast_hashes.__name__)
 HOST = "http://127.0.0.1:8501"
@@ -112,7 +109,7 @@ SIGNED_IN = {
 @pytest.fixture
 def members(monkeypatch):
     """Accounts of all roles in the study "s", and a function that makes one of them the visitor of pages."""
-    prepare_study([ItemRecord(item=make_item("item 0")), RUN, a_trace("item 0")])
+    prepare_copy(one_trace)
     engine, found = resources.engine(), {}
     add_account(engine, "administrator")
     with writing(engine) as session:
