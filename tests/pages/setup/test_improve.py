@@ -1,6 +1,8 @@
 """The page that improves a judge: split, disagreements, proposals by a person or a model, evaluation, acceptance."""
 
 import asyncio
+import shutil
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -9,21 +11,35 @@ from core.llm.client import ScriptedModel
 from pages.parts import resources
 from storage.db import audit
 from storage.db.audit import Action
-from storage.db.connections import reading
+from storage.db.connections import connect, database_url, reading
 from storage.improvement import splits, variants
 from storage.runs import experiments
+from storage.studies import studies
 from storage.studies.studies import Study
 from storage.worker import execute_experiment
+from tests.databases import create_database
 from tests.pages.visits import page_text, prepare_study, study_session, visit
 from tests.sessions import read
 from tests.storage.improvement import studies_to_improve as planted
 from tests.storage.improvement.studies_to_improve import BETTER, USELESS, answer
 
 
+@pytest.fixture(scope="module")
+def planted_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a database with the study and its executed run, which each test copies."""
+    path = tmp_path_factory.mktemp("planted") / "tiebreak.db"
+    engine = connect(create_database(path))
+    planted.prepare(engine)
+    engine.dispose()
+    return path
+
+
 @pytest.fixture
-def study() -> Study:
-    prepare_study()
-    return planted.prepare(resources.engine())
+def study(planted_file: Path) -> Study:
+    copy = Path(database_url().removeprefix("sqlite:///"))
+    copy.parent.mkdir()
+    shutil.copy(planted_file, copy)
+    return read(resources.engine(), studies.get, "s")
 
 
 @pytest.fixture
