@@ -412,7 +412,19 @@ def _mapping_lines(mapping: TableMapping) -> Iterator[str]:
         where = f", where {join.where}" if join.where else ""
         yield f"joined: {join.file}, {how}{where}{', a list of records' if join.many else ''}"
     stated = draft_of(mapping)
-    for name in ("where", "where_not", "category_of", "shuffle", "parallel", "fill", "critiques", "weights", "aspects"):
+    for name in (
+        "scenario",
+        "group",
+        "where",
+        "where_not",
+        "category_of",
+        "shuffle",
+        "parallel",
+        "fill",
+        "critiques",
+        "weights",
+        "aspects",
+    ):
         if name in stated:
             yield f"{name}: {stated[name]}"
 

@@ -269,14 +269,15 @@ def _count_unread(scope: Scope, blocks: Sequence[Block]) -> int:
 
 
 def _iter_row(row: Row, line: int, number: int, mapping: Mapping, *, has_before: bool) -> Iterator[Scope]:
-    """Yield the scopes of a row; only the row itself if it lacks the list and is to be left out."""
+    """Yield the scopes of a row; the row itself if it lacks the list, and is left out by its own values."""
     whole = Scope(row, line, number)
-    if mapping.explode and whole.get(mapping.explode[0]) is MISSING:
+    try:
+        yield from iter_scopes(row, line, number, mapping, has_before=has_before)
+    except FileFormatError:
         named = {field: values for field, values in mapping.where.items() if whole.get(field) is not MISSING}
-        if any(whole.have(mapping.where_not)) or not all(whole.have(named)):
-            yield whole
-            return
-    yield from iter_scopes(row, line, number, mapping, has_before=has_before)
+        if all(whole.have(named)) and not any(whole.have(mapping.where_not)):
+            raise
+        yield whole
 
 
 def _text_fields(mapping: Mapping) -> list[str]:

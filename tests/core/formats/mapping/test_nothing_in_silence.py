@@ -286,3 +286,13 @@ def test_texts_can_be_templates_and_reasons_lists(tmp_path: Path) -> None:
     assert [own.label.reason for own in records if isinstance(own, LabelRecord)] == ["First.\nSecond."]
     with pytest.raises(FileFormatError, match="no record of the file has this field"):
         read(tmp_path, rows, draft | {"context": "{theme}"})
+
+
+def test_a_record_without_an_inner_list_can_be_left_out_by_its_values(tmp_path: Path) -> None:
+    rows = [{"state": "Rejected", "answers": [{}]}, {"state": "Approved", "answers": [{"scores": [3, 4]}]}]
+    draft = {"id": "{row}-{element}", "explode": ["answers", "scores"], "responses": [{"text": {"constant": "So."}}]}
+    draft["labels"] = [SCORE | {"annotators": {"scores": "ann"}}]
+    records, notes = read(tmp_path, rows, draft | {"where_not": {"state": "Rejected"}})
+    assert labels(records) == [3, 4] and "1 of 3 rows left out by `where` or `where_not`" in notes
+    with pytest.raises(FileFormatError, match="line 1, field 'scores': this field is missing"):
+        read(tmp_path, rows, draft)
