@@ -252,6 +252,9 @@ def _draw_preview(plan: ImportPlan) -> bool:
     except TiebreakError as error:
         st.error(f"The file cannot be imported: {escape_markdown(str(error))}", icon=":material/error:")
         return False
+    joined = {join.file for join in plan.mapping.join} if plan.mapping else set()
+    if left := [own.name for own in plan.source.others if own.name not in joined] if mapping else []:
+        st.warning(f"Nothing is imported of {escape_markdown(', '.join(left))}: the mapping does not join it.")
     if stated is not None:
         _draw_statements(*stated)
     if not first.items:

@@ -14,6 +14,7 @@ from core.errors import FileFormatError
 from core.formats.mapping.joins import find_joins
 from core.formats.text import temporary_folder
 from pages.parts import permissions
+from pages.parts.text import escape_markdown
 
 Value = TypeVar("Value")
 UPLOAD_OPTION, PATH_OPTION = "Upload a file", "Path on this machine"
@@ -94,8 +95,15 @@ def _draw_uploader(key: str, several: bool) -> FileSource | None:
 
 
 def _joined(source: FileSource) -> FileSource:
-    """Return the table among several files, with how the others are joined to it."""
-    table, join = source.read(_find_joins)
+    """Return the table among several files, with how the others are joined to it; the first, if a mapping has to say
+    this."""
+    try:
+        table, join = source.read(_find_joins)
+    except FileFormatError as error:
+        st.warning(
+            f"{escape_markdown(str(error))}. {source.name} is read as the table until a mapping joins the others."
+        )
+        return source
     uploads = [source.content, *source.others]
     content = next(own for own in uploads if _file_name(own) == table)
     others = tuple(own for own in uploads if isinstance(own, UploadedFile) and own is not content)

@@ -310,3 +310,20 @@ def test_values_without_a_stated_meaning_are_imported_only_after_a_person_has_st
         assert {ruling.target.item: ruling.value for ruling in rulings} == {
             str(number): (1, 2, 0)[number % 3] for number in range(6)
         }
+
+
+def test_a_file_that_no_mapping_joins_is_named_until_one_does() -> None:
+    app = visit("setup/studies", view="import")
+    other = ("names.csv", b"key,title\nx1,Rain\nx2,Snow\n", "text/csv")
+    app.file_uploader(key="import_file").set_value([("pairs.csv", CSV, "text/csv"), other]).run()
+    warnings = " ".join(own.value for own in app.warning)
+    assert "is read as the table until a mapping joins the others" in warnings
+    assert "Nothing is imported of names.csv" in warnings
+    mapping = b"""id: id
+prompt: [question, joined.title]
+responses: [{text: response_a}, {text: response_b}]
+join: {file: names.csv, key: "x{id}", other_key: key}
+"""
+    app.file_uploader[1].set_value(("m.yaml", mapping, "application/yaml")).run()
+    assert "Nothing is imported of names.csv" not in " ".join(own.value for own in app.warning)
+    assert "Rain" in page_text(app)
