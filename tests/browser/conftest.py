@@ -54,7 +54,7 @@ FLAGS = [
 SHARING = ["--process-per-site", "--js-flags=--no-flush-bytecode"]
 """Pages of a context are drawn by one process, which keeps the scripts that it has compiled."""
 OPTIONS = {"viewport": {"width": 1440, "height": 900}, "reduced_motion": "reduce"}
-"""A window without animations, which take a tenth of the processor time."""
+"""A window without animations, which take processor time for each frame."""
 
 
 def disputed(count: int) -> list[Record]:
@@ -202,7 +202,7 @@ def chromium():
 def shared(chromium):
     """A context for the first page of each test, whose process keeps Streamlit's compiled scripts.
 
-    A page in a new context takes twice the processor time. An empty page keeps the process alive between tests.
+    A page in a new context takes half as much processor time again. An empty page keeps the process alive.
     """
     context = chromium.new_context(**OPTIONS)
     keeper = context.new_page()
