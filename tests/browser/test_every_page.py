@@ -93,7 +93,6 @@ def open_section(page, address: str, section) -> None:
     page.wait_for_function("title => document.title === title", arg=f"{title} · {study} · Tiebreak")
     page.locator(DRAWN).wait_for()
     page.wait_for_function(PAINTED)
-    page.wait_for_timeout(300)  # a workbench that is left at once reports that its items came too late
 
 
 def violations(page, rules: str) -> list[tuple[str, list[str]]]:

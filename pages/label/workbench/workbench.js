@@ -240,11 +240,13 @@ export class LabelWorkbench extends HTMLElement {
     const request =
       this.outbox && !this.outbox.stopped && this.state.session && !this.screen ? wanted(this.state) : null;
     if (!request || this.fetching) return;
+    const visit = this.visit;
     this.fetching = true;
     const reply = await this.#quietly(() =>
       this.api.post("tasks", { annotator: this.session.annotator.key, ...request }),
     );
     this.fetching = false;
+    if (visit !== this.visit) return; // the element was removed from the page in the meantime
     if (reply)
       this.dispatch({
         type: "tasks",
@@ -261,17 +263,18 @@ export class LabelWorkbench extends HTMLElement {
   /** An action was stored or refused. In an archived study nothing more is answered once all has been sent. */
   #answered(action, result, { archived, ...reply }) {
     this.dispatch({ type: "result", action, result, ...reply });
-    if (archived && !this.outbox.waiting) this.show({ name: "stopped", code: "archived", text: archived });
+    if (archived && this.outbox && !this.outbox.waiting) this.show({ name: "stopped", code: "archived", text: archived });
   }
 
   async #fetchHistory() {
     const { more, undo } = this.state;
     if (!more || undo.length >= 5 || this.remembering || !this.outbox || this.screen) return;
+    const visit = this.visit;
     this.remembering = true;
     const oldest = undo.find((entry) => !entry.id.startsWith("#"))?.id;
     const history = await this.#quietly(() => this.api.get("history", oldest ? { before: oldest } : {}));
     this.remembering = false;
-    if (history) this.dispatch({ type: "history", history, older: Boolean(oldest) });
+    if (history && visit === this.visit) this.dispatch({ type: "history", history, older: Boolean(oldest) });
   }
 
   /** A background request: after an error it is retried later, and the error is shown in the top bar. */
