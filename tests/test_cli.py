@@ -372,16 +372,6 @@ def test_unknown_names_are_one_sentence(run_with_sample):
         assert refused.stderr.count("\n") == 1
 
 
-def test_the_examples_in_the_docs_are_settings():
-    from core.protocols import settings_file
-    from core.protocols.registry import PROTOCOLS
-
-    files = {name: protocol for protocol in PROTOCOLS.values() for name in protocol.examples}
-    assert files.keys() == {file.stem for file in Path("core/protocols").glob("*/examples/*.yaml")}
-    for name, protocol in files.items():
-        assert settings_file.load_settings(protocol.example_path(name), protocol, [])
-
-
 @pytest.mark.parametrize(
     "spec",
     [

@@ -14,6 +14,7 @@ from core.protocols.registry import PROTOCOLS
 from core.protocols.settings_file import load_settings, parse_run_file, parse_settings, validate_settings
 from core.trace import Flow, Spec
 from tests.core.protocols import debates, discussions
+from tests.paths import ROOT
 
 BREVITY = Criterion(name="brevity", definition="Fewer words.")
 
@@ -98,7 +99,9 @@ def test_a_missing_file_is_refused() -> None:
         load_settings(Path("missing.yaml"), GRADING, [])
 
 
-def test_settings_are_equal_after_a_round_trip() -> None:
+def test_every_example_has_settings_that_are_equal_after_a_round_trip() -> None:
+    examples = {name for protocol in PROTOCOLS.values() for name in protocol.examples}
+    assert examples == {file.stem for file in ROOT.glob("core/protocols/*/examples/*.yaml")}
     for name, protocol in PROTOCOLS.items():
         for example in protocol.examples:
             settings = load_settings(protocol.example_path(example), protocol, [])
