@@ -537,7 +537,7 @@ class _ArrayText:
         while self._skip_blanks() != "]":
             line = self._current_line()
             value = self._value(line)
-            yield line, _fields(value, line)
+            yield line, {} if value is None else _fields(value, line)  # null keeps the place of a record
             self._drop()
             if (mark := self._skip_blanks()) != "]":
                 self._skip_comma(mark)

@@ -373,7 +373,7 @@ class Omissions:
     unread: int = 0
     """Rows, and elements of lists, with a value in none of the `where` of the blocks that read them."""
     blank: int = 0
-    """Rows without any text."""
+    """Rows without any text, and records that are null."""
     empty_prompts: int = 0
     """Rows or elements whose prompt is an empty field."""
     labels: int = 0
@@ -435,7 +435,7 @@ class Omissions:
             (self.without_list, f"{self.without_list:,} objects have no list whose elements are the items"),
             (self.empty_lists, f"{self.empty_lists:,} records have an empty list, and no item"),
             (self.unread, f"{self.unread:,} left out: rows, or elements of lists, that no `where` of a block selects"),
-            (self.blank, f"{self.blank:,} rows left out: prompt and responses are empty"),
+            (self.blank, f"{self.blank:,} rows left out: they are null, or prompt and responses are empty"),
             (self.empty_prompts, f"{self.empty_prompts:,} rows have an empty prompt"),
             (self.without_text, f"{self.without_text:,} responses have no text, but the last one of their transcript"),
             (

@@ -245,6 +245,9 @@ def _iter_scopes(path: Path, mapping: Mapping) -> Iterator[Scope]:
         if number == 1:
             tables = filter(has_header, (path, *(path.parent / join.file for join in mapping.join)))
             omissions.windows_word = next(filter(None, map(windows_word, tables)), "")
+        if row.keys() <= {join.name for join in mapping.join}:
+            omissions.blank += 1
+            continue
         if number <= MAX_PYTHON_ROWS:
             omissions.note_python(row)
         is_empty_list = True

@@ -282,7 +282,7 @@ def test_rows_without_texts_or_items_and_empty_prompts_are_counted(tmp_path: Pat
     assert omissions.notes() == [
         "1 of 4 rows left out by `where` or `where_not`",
         "1 records have an empty list, and no item",
-        "1 rows left out: prompt and responses are empty",
+        "1 rows left out: they are null, or prompt and responses are empty",
         "1 rows have an empty prompt",
     ]
 

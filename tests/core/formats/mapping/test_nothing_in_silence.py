@@ -169,7 +169,7 @@ def test_rows_beyond_a_shorter_file_and_items_without_text_are_counted(tmp_path:
     draft = {"join": {"file": "s.jsonl", "optional": True}, "prompt": "a", "responses": []}
     records, notes = read(tmp_path, "id,a\n1,So.\n2,\n3,Thus.\n", draft)
     assert "2 rows have no record in a joined file" in notes
-    assert "1 rows left out: prompt and responses are empty" in notes
+    assert "1 rows left out: they are null, or prompt and responses are empty" in notes
     assert [own.item.id for own in records if isinstance(own, ItemRecord)] == ["1", "3"]
 
 
@@ -296,3 +296,12 @@ def test_a_record_without_an_inner_list_can_be_left_out_by_its_values(tmp_path: 
     assert labels(records) == [3, 4] and "1 of 3 rows left out by `where` or `where_not`" in notes
     with pytest.raises(FileFormatError, match="line 1, field 'scores': this field is missing"):
         read(tmp_path, rows, draft)
+
+
+def test_records_that_are_null_keep_their_place_and_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text(json.dumps([{"text": "One."}, {"text": "Two."}, None]), encoding="utf-8")
+    draft = {"id": "{row}", "responses": [{"text": "joined.text"}], "join": {"file": "r.json"}}
+    rows = [None, {"x": 4}, None]
+    records, notes = read(tmp_path, rows, draft | {"labels": [SCORE | {"annotators": ["x"]}]})
+    assert [own.item.responses[0].text for own in records if isinstance(own, ItemRecord)] == ["Two."]
+    assert labels(records) == [4] and any(note.startswith("2 rows left out: they are null") for note in notes)
