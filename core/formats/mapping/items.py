@@ -180,7 +180,7 @@ def _is_judged(mapping: Mapping, number: int, scope: Scope) -> bool:
     """Return whether a row has a value about a response of which it has the field: then an empty text is an answer."""
     is_list = any(own.each for own in mapping.responses)
     source = None if is_list else mapping.responses[number - 1].text
-    if not isinstance(source, str) or scope.cell(source) is MISSING:
+    if not isinstance(source, str) or is_template(source) or scope.cell(source) is MISSING:
         return False
     blocks = (*mapping.labels, *mapping.judges, *mapping.gold)
     about = [own for own in blocks if number in (own.pair or (number,)) and own.response in (None, number, "element")]
@@ -200,6 +200,8 @@ def _main_source(fields: ResponseFields) -> Source | None:
 def _missing_text(fields: ResponseFields, scope: Scope) -> FileFormatError:
     """Return the error of a response without a text, which names the next step."""
     field = source_name(_main_source(fields))
+    if is_template(field):
+        return FileFormatError("expected the text of a response", line=scope.line, field=field)
     lists = [name for name, cell in scope.row.items() if isinstance(cell, list) and cell and isinstance(cell[0], dict)]
     if scope.get(field) is MISSING and lists and (lists == ["value"] or len(lists) == len(scope.row) > 1):
         return FileFormatError(

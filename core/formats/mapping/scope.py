@@ -201,9 +201,9 @@ class Scope:
 
     def lines(self, source: Source) -> str | None:
         """Return a text, that of a template, or the lines of a list of texts."""
-        cell = self.get(source) if isinstance(source, str) else None
-        if cell is MISSING and isinstance(source, str) and is_template(source):
+        if isinstance(source, str) and source not in self.row and is_template(source):
             return self._template_text(source)
+        cell = self.get(source) if isinstance(source, str) else None
         return "\n".join(cell) if are_texts(cell) else self.text(source)
 
     def elements(self, path: FieldPath | None, divider: str | None = None) -> Iterator["Scope"]:

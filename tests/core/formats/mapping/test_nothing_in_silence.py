@@ -277,12 +277,12 @@ def test_a_part_of_a_divided_text_is_a_value(tmp_path: Path) -> None:
 
 
 def test_texts_can_be_templates_and_reasons_lists(tmp_path: Path) -> None:
-    draft = {"prompt": "{q} ({topic})", "responses": [{"text": "Claim {row}: {a}"}], "context": "{topic}"}
+    draft = {"prompt": "{q} ({topic}).", "responses": [{"text": "Claim {row}: {a}"}], "context": "{topic}"}
     rows = [{"id": "1", "q": "Why?", "a": "So.", "topic": None, "s": 4, "why": ["First.", "Second."]}]
     block = LONG | {"annotator": {"constant": "ann"}, "reason": "why"}
     records, _ = read(tmp_path, rows, draft | {"labels": [block]})
     (item,) = [own.item for own in records if isinstance(own, ItemRecord)]
-    assert (item.prompt, item.responses[0].text, item.context) == ("Why? ()", "Claim 1: So.", None)
+    assert (item.prompt, item.responses[0].text, item.context) == ("Why? ().", "Claim 1: So.", None)
     assert [own.label.reason for own in records if isinstance(own, LabelRecord)] == ["First.\nSecond."]
     with pytest.raises(FileFormatError, match="no record of the file has this field"):
         read(tmp_path, rows, draft | {"context": "{theme}"})
@@ -305,3 +305,12 @@ def test_records_that_are_null_keep_their_place_and_are_left_out(tmp_path: Path)
     records, notes = read(tmp_path, rows, draft | {"labels": [SCORE | {"annotators": ["x"]}]})
     assert [own.item.responses[0].text for own in records if isinstance(own, ItemRecord)] == ["Two."]
     assert labels(records) == [4] and any(note.startswith("2 rows left out: they are null") for note in notes)
+
+
+def test_a_template_without_any_text_is_a_response_that_is_missing(tmp_path: Path) -> None:
+    rows = [{"id": "1", "a": None, "x": 4}]
+    with pytest.raises(FileFormatError, match="expected the text of a response"):
+        read(tmp_path, rows, {"responses": [{"text": "{a}."}]})
+    draft = {"prompt": {"constant": "Why?"}, "responses": [{"text": "{a}.", "optional": True}]}
+    records, _ = read(tmp_path, rows, draft | {"labels": [SCORE | {"annotators": ["x"], "response": 1}]})
+    assert [own.item.responses for own in records if isinstance(own, ItemRecord)] == [()] and labels(records) == []
