@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -307,7 +307,7 @@ def _with_parallel(scope: Scope, record: Row, explode: str, mapping: Mapping) ->
     Raises FileFormatError for a list of another length.
     """
     count = len(parse_list(get_value(record, explode), scope.line, explode, mapping.divider))
-    row = dict(scope.row)
+    row = scope.row
     for path in mapping.parallel:
         name = path.removesuffix(EACH)
         cells = parse_list(get_value(record, name), scope.line, name)
@@ -316,8 +316,16 @@ def _with_parallel(scope: Scope, record: Row, explode: str, mapping: Mapping) ->
             message = f"expected {count} values, as {explode} has, not {len(wrong[0])}"
             raise FileFormatError(message, line=scope.line, field=path)
         values = [own[int(scope.element) - 1] for own in lists]
-        row[name] = values[0] if name == path else values
+        row = _with_value(row, parse_path(name), values[0] if name == path else values)
     return replace(scope, row=row)
+
+
+def _with_value(row: Row, keys: Sequence[str], value: Any) -> Row:
+    """Return a row with another value at a path; objects on the way are copied."""
+    inner = row.get(keys[0]) if len(keys) > 1 else None
+    if not isinstance(inner, dict):
+        return {**row, ".".join(keys): value}
+    return {**row, keys[0]: _with_value(inner, keys[1:], value)}
 
 
 def _explode(scope: Scope, explode: str, divider: str | None = None) -> Iterator[Scope]:

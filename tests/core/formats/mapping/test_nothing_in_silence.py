@@ -314,3 +314,13 @@ def test_a_template_without_any_text_is_a_response_that_is_missing(tmp_path: Pat
     draft = {"prompt": {"constant": "Why?"}, "responses": [{"text": "{a}.", "optional": True}]}
     records, _ = read(tmp_path, rows, draft | {"labels": [SCORE | {"annotators": ["x"], "response": 1}]})
     assert [own.item.responses for own in records if isinstance(own, ItemRecord)] == [()] and labels(records) == []
+
+
+def test_lists_in_a_joined_file_are_parallel_to_the_exploded_one(tmp_path: Path) -> None:
+    judged = {"steps": [{"met": 5}, {"met": 2}]}
+    (tmp_path / "judge.json").write_text(json.dumps([judged]), encoding="utf-8")
+    draft = {"id": "{element}", "explode": "steps", "parallel": ["joined.steps"], "join": {"file": "judge.json"}}
+    draft["labels"] = [SCORE | {"annotators": ["met"]}]
+    draft["judges"] = [{"kind": "score", "criterion": "c", "columns": ["joined.steps.met"], "scale": FIVE}]
+    records, _ = read(tmp_path, [{"steps": [{"a": "So.", "met": 4}, {"a": "No.", "met": 1}]}], draft)
+    assert labels(records) == [4, 1] and verdicts(records) == [5, 2]
