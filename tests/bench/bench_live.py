@@ -17,7 +17,6 @@ import statistics
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlencode
@@ -32,7 +31,8 @@ from tests.bench import large_study
 from tests.bench.bench_pages import PAGES, Labeller, Visited, add_study_options, large_database
 from tests.bench.bench_sessions import open_socket
 from tests.bench.databases import resident_megabytes, summarize
-from tests.browser.conftest import Served, serve, stop_server
+from tests.bench.servers import serving
+from tests.browser.conftest import Served
 
 LIMIT = 240.0
 """Seconds that the figures of a page may take."""
@@ -198,13 +198,10 @@ def main() -> None:
     add_study_options(parser)
     parser.add_argument("--saved", type=int, default=10, help="labels that are saved")
     parser.add_argument("--pause", type=float, default=1.0, help="seconds between complete figures and the next label")
-    parser.add_argument("--port", type=int, default=0)
     live = [name for name, visited in PAGES.items() if visited.live]
     parser.add_argument("--pages", nargs="+", choices=live, default=["overview", "judges", "causes", "agreement"])
     options = parser.parse_args()
-    with large_database(options) as database, ExitStack() as stack:
-        served = serve(database.url, database.folder / "server.log", options.port)
-        stack.callback(stop_server, served)
+    with large_database(options) as database, serving(database) as served:
         measure(served, options.pages, options.saved, options.pause)
 
 

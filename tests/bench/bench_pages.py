@@ -4,7 +4,6 @@ Plants a study (`large_study`) and visits every page several times in Chromium. 
 server and the browser, and ends when figures that are computed in the background are drawn; the others are warm. The
 page itself measures, in milliseconds:
 
-- at once: the first visit until something is drawn, such as that figures are computed in the background;
 - load: from the request of the address until the title and the first chart or table are drawn and nothing is loading;
 - picture: the same from a click on the link in the sidebar of another page;
 - filter: from the choice of a scenario, or of another judge, that nobody has seen until the changed page is complete;
@@ -19,10 +18,12 @@ import argparse
 import os
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
+
+from playwright.sync_api import Error
 
 from core.labels import Target
 from pages.parts.sections import SECTIONS
@@ -30,7 +31,8 @@ from storage.db import connections
 from storage.studies import studies
 from tests.bench import large_study
 from tests.bench.databases import POSTGRESQL_HELP, Database, resident_megabytes, summarize, temporary_database
-from tests.browser.conftest import CHROMIUM, FLAGS, Served, serve, stop_server
+from tests.bench.servers import open_window, serving
+from tests.browser.conftest import Served
 from tests.storage.shared import store_label
 
 LIMIT = 240_000
@@ -111,53 +113,43 @@ PAGES = {section.path: Visited(section.path) for section in SECTIONS} | {
 }
 
 
-@dataclass
-class Times:
-    """Milliseconds of one page."""
-
-    at_once: float = 0.0
-    first: float = 0.0
-    load: list[float] = field(default_factory=list)
-    picture: list[float] = field(default_factory=list)
-    filter: list[float] = field(default_factory=list)
-    items: list[float] = field(default_factory=list)
-    live: list[float] = field(default_factory=list)
-    figures: list[float] = field(default_factory=list)
+COLUMNS = ("load", "picture", "filter", "items", "live", "figures")
 
 
 def address(served: Served, visited: Visited) -> str:
     return f"{served.address}/{visited.path}?study={quote(large_study.STUDY)}{visited.query and '&'}{visited.query}"
 
 
-def measure(context: Any, served: Served, visited: Visited, visits: int, labeller: "Labeller") -> Times:
-    """Return the times of a page."""
-    times = Times()
+def measure(
+    context: Any, served: Served, visited: Visited, visits: int, labeller: "Labeller"
+) -> tuple[float, dict[str, list[float]]]:
+    """Return the milliseconds of the first visit of a page, and of the others by column."""
+    times: dict[str, list[float]] = {column: [] for column in COLUMNS}
     page = context.new_page()
     page.set_default_timeout(LIMIT)
     open_address(page, served, visited)
-    times.at_once = page.evaluate("bench.loaded()")
-    times.first = page.evaluate("bench.settled()")
+    first = page.evaluate("bench.settled()")
     for number in range(1, visits + 1):
         open_address(page, served, visited)
-        times.load.append(page.evaluate("bench.loaded()"))
+        times["load"].append(page.evaluate("bench.loaded()"))
         page.evaluate("bench.complete()")
         if visited.filter:
-            times.filter += measure_filter(page, visited.filter, number)
+            times["filter"] += measure_filter(page, visited.filter, number)
         if visited.lists_items:
             page.goto(f"{address(served, visited)}&{visited.items_query}", wait_until="commit")
             page.evaluate("bench.complete()")
-            times.items += measure_items(page, number)
-        times.picture += measure_picture(page, visited)
+            times["items"] += measure_items(page, number)
+        times["picture"] += measure_picture(page, visited)
     if visited.live:
         open_address(page, served, visited)
         for _ in range(visits):
             page.evaluate("bench.settled()")
             page.evaluate("bench.remember()")
             labeller.save()
-            times.live.append(page.evaluate("bench.shown()"))
-            times.figures.append(page.evaluate("bench.settled()"))
+            times["live"].append(page.evaluate("bench.shown()"))
+            times["figures"].append(page.evaluate("bench.settled()"))
     page.close()
-    return times
+    return first, times
 
 
 def open_address(page: Any, served: Served, visited: Visited) -> None:
@@ -227,29 +219,21 @@ def measure_items(page: Any, number: int) -> list[float]:
     return [page.evaluate("bench.listed()")]
 
 
-def print_table(served: Served, browser: Any, options: argparse.Namespace) -> None:
+def print_table(served: Served, options: argparse.Namespace) -> None:
     """Print the times of every page, and the memory of the server after it."""
-    from playwright.sync_api import Error
-
-    print("| page | at once | first visit | load | picture | filter | items | live | figures | resident MB (peak) "
-          "| load average |")  # fmt: skip
-    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    print(f"| page | first visit | {' | '.join(COLUMNS)} | resident MB (peak) | load average |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     labeller = Labeller(connections.connect(served.database))
-    cookie = {"name": "tiebreak_annotator", "value": quote("annotator 1"), "url": served.address}
     for name in options.pages:
-        context = browser.new_context(viewport={"width": 1440, "height": 900})
-        context.add_cookies([cookie])
-        context.add_init_script(SCRIPT.replace("LIMIT", str(LIMIT)))
         try:
-            times = measure(context, served, PAGES[name], options.visits, labeller)
+            with open_window(served, "annotator 1") as window:
+                window.add_init_script(SCRIPT.replace("LIMIT", str(LIMIT)))
+                first, times = measure(window, served, PAGES[name], options.visits, labeller)
         except Error as error:
             print(f"| {name} | {str(error).partition(chr(10))[0]} |", flush=True)
             continue
-        finally:
-            context.close()
         resident, peak = resident_megabytes(served.process.pid)
-        columns = (times.load, times.picture, times.filter, times.items, times.live, times.figures)
-        print(f"| {name} | {times.at_once:.0f} | {times.first:.0f} | {' | '.join(map(summarize, columns))} "
+        print(f"| {name} | {first:.0f} | {' | '.join(map(summarize, times.values()))} "
               f"| {resident:.0f} ({peak:.0f}) | {os.getloadavg()[0]:.1f} |", flush=True)  # fmt: skip
 
 
@@ -281,20 +265,13 @@ def main() -> None:
     parser.add_argument("--visits", type=int, default=5, help="warm visits of each page")
     parser.add_argument("--pages", nargs="+", choices=PAGES, default=list(PAGES))
     options = parser.parse_args()
-    if CHROMIUM is None:
-        raise SystemExit("There is no chromium on this machine.")
-    from playwright.sync_api import sync_playwright
-
-    with large_database(options) as database, sync_playwright() as playwright, ExitStack() as stack:
+    with large_database(options) as database:
         start = time.perf_counter()
-        served = serve(database.url, database.folder / "server.log")
-        stack.callback(stop_server, served)
-        print(f"the server answers after {time.perf_counter() - start:.1f} s; "
-              f"resident {resident_megabytes(served.process.pid)[0]:.0f} MB")  # fmt: skip
-        print("Milliseconds: median / p95 (n).\n")
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        stack.callback(browser.close)
-        print_table(served, browser, options)
+        with serving(database) as served:
+            print(f"the server answers after {time.perf_counter() - start:.1f} s; "
+                  f"resident {resident_megabytes(served.process.pid)[0]:.0f} MB")  # fmt: skip
+            print("Milliseconds: median / p95 (n).\n")
+            print_table(served, options)
 
 
 if __name__ == "__main__":

@@ -9,11 +9,12 @@ import argparse
 import statistics
 from urllib.parse import quote
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Page
 
 from tests.bench.databases import temporary_database
+from tests.bench.servers import open_window, serving
 from tests.browser import transcripts
-from tests.browser.conftest import FLAGS, TEST_BROWSER, serve, stop_server
+from tests.browser.conftest import TEST_BROWSER
 
 OPEN = """async () => {
   const root = document.querySelector("[data-address]") ?? [...document.querySelectorAll("*")]
@@ -54,27 +55,21 @@ def main() -> None:
     steps = parser.parse_args().steps
     with temporary_database() as database:
         trace = transcripts.plant(database.engine, steps)
-        server = serve(database.url, database.folder / "server.log")
-        try:
-            measure(f"{server.address}/traces?trace={trace}&study={quote(transcripts.STUDY)}", steps)
-        finally:
-            stop_server(server)
+        with serving(database) as served, open_window(served, "annotator 1", TEST_BROWSER) as window:
+            page = window.new_page()
+            page.set_default_timeout(60_000)
+            page.goto(f"{served.address}/traces?trace={trace}&study={quote(transcripts.STUDY)}")
+            measure(page, steps)
 
 
-def measure(address: str, steps: int) -> None:
+def measure(page: Page, steps: int) -> None:
     """Print the seconds until the steps are drawn, the frames without rows, and the longest frame."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=TEST_BROWSER, args=FLAGS)
-        page = browser.new_page(viewport={"width": 1440, "height": 900})
-        page.set_default_timeout(60_000)
-        page.goto(address)
-        page.get_by_text(f"{steps} steps").wait_for()
-        page.wait_for_timeout(2000)
-        seconds = [page.evaluate(OPEN) for _ in range(5)]
-        print(f"open: median {statistics.median(seconds):.2f} s, longest {max(seconds):.2f} s")
-        found = page.evaluate(SCROLL, 200)
-        print(f"scroll: {found['blank']} of {found['frames']} frames blank, longest {found['longest']:.0f} ms")
-        browser.close()
+    page.get_by_text(f"{steps} steps").wait_for()
+    page.wait_for_timeout(2000)
+    seconds = [page.evaluate(OPEN) for _ in range(5)]
+    print(f"open: median {statistics.median(seconds):.2f} s, longest {max(seconds):.2f} s")
+    found = page.evaluate(SCROLL, 200)
+    print(f"scroll: {found['blank']} of {found['frames']} frames blank, longest {found['longest']:.0f} ms")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
 from core.formats import tiebreak
 from storage.db import connections
@@ -10,7 +10,8 @@ from storage.reports import overview
 from storage.studies import studies
 from storage.transfer import imports, samples
 from tests.bench.databases import temporary_database
-from tests.browser.conftest import FLAGS, TEST_BROWSER, serve, start, stop_server
+from tests.bench.servers import open_window, serving
+from tests.browser.conftest import TEST_BROWSER, start
 from tests.paths import ROOT
 
 FOLDER = ROOT / "docs" / "pictures"
@@ -40,18 +41,10 @@ def main() -> None:
         imports.import_records(database.engine, samples.SHOWCASE_NAME, tiebreak.read(samples.SHOWCASE))
         with connections.reading(database.engine) as session:
             trace = overview.find_dispute(session, studies.get(session, samples.SHOWCASE_NAME).id)["trace"]
-        server = serve(database.url, database.folder / "server.log")
-        try:
-            with sync_playwright() as playwright:
-                browser = playwright.chromium.launch(executable_path=TEST_BROWSER, args=FLAGS)
-                context = browser.new_context(viewport={"width": 1440, "height": 900})
-                cookie = {"name": "tiebreak_annotator", "value": "annotator%201", "url": server.address}
-                context.add_cookies([cookie])
-                page = context.new_page()
-                for name, (address, text) in PAGES.items():
-                    take(page, f"{server.address}/{address.format(trace=trace)}", text, FOLDER / f"{name}.png")
-        finally:
-            stop_server(server)
+        with serving(database) as served, open_window(served, "annotator 1", TEST_BROWSER) as window:
+            page = window.new_page()
+            for name, (address, text) in PAGES.items():
+                take(page, f"{served.address}/{address.format(trace=trace)}", text, FOLDER / f"{name}.png")
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 import app
 from core import logs
 from pages.parts import sockets
-from tests.bench.bench_keys import Annotator
-from tests.bench.bench_sessions import Session, open_socket
+from tests.bench.annotators import Annotator
+from tests.bench.bench_sessions import open_socket, run_page
 from tests.bench.bench_workbench import plant
 from tests.browser.conftest import serve, stop_server
 from tests.databases import create_database
@@ -80,10 +80,9 @@ def test_more_sessions_than_descriptors_refuse_no_label_and_write_no_log(tmp_pat
         resource.prlimit(served.process.pid, resource.RLIMIT_NOFILE, (160, 160))
         before = len(log.read_text().splitlines())
         for number in range(45):
-            session = Session(f"annotator {number}")
-            sockets.append(open_socket(served.address, session.name))
+            sockets.append(open_socket(served.address, f"annotator {number}"))
             try:
-                session._run_page(sockets[-1])
+                run_page(sockets[-1])
             except Exception:
                 refused += 1
         Annotator(served.address, "annotator x").label_next()
