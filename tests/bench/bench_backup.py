@@ -24,11 +24,12 @@ from storage.db.connections import reading
 from storage.db.tables import EventRow, LabelRow, TargetRow
 from tests.bench import bench_queue
 from tests.bench.annotator_process import STUDY
+from tests.bench.bench_run import server
 from tests.bench.command_inputs import debate_settings
 from tests.bench.databases import POSTGRESQL_HELP, Database, temporary_database
-from tests.bench.runs import server
 from tests.paths import ROOT
 from tests.storage.shared import debates
+from tests.waiting import wait_for
 
 RUN_STUDY = "run"
 LATENCY = 0.2
@@ -43,8 +44,6 @@ class Copied:
     file: Path
     before: Rows
     """The labels that were stored before it began."""
-    events: int
-    """The events of runs that were stored before it began."""
     seconds: float
 
 
@@ -62,8 +61,6 @@ class Outcome:
     """Restored labels that are not in the original."""
     wrong_counts: int
     """Targets whose number of labels is not that of their rows."""
-    events: tuple[int, int, int]
-    """Events of runs: before the backup, restored, and in the end."""
     equal_agreement: bool
     """Whether a copy of the complete study has its agreement."""
     seconds: float
@@ -83,15 +80,15 @@ def run(source: Database, elsewhere: Database, *, processes: int, targets: int, 
             )
             stack.callback(runner.wait)
             stack.callback(runner.terminate)
-            _wait_for_events(source.engine, runner)
+            if not wait_for(lambda: _has_events(source.engine), 60.0):
+                raise RuntimeError("the run stores nothing")
         back_up = partial(_back_up, source, Path(folder) / "under load", copied)
-        sizes = {"processes": processes, "targets": targets, "overlap": 3}
-        bench_queue.run(source.engine, source.url, disturb=back_up, **sizes)
+        bench_queue.run(source.engine, source.url, processes=processes, targets=targets, disturb=back_up)
         stack.close()
         _back_up(source, Path(folder) / "complete", copied)
         under_load, complete = copied
         _restore(elsewhere, under_load.file)
-        labels, events, wrong = _labels(elsewhere.engine), _events(elsewhere.engine), _wrong_counts(elsewhere.engine)
+        labels, wrong = _labels(elsewhere.engine), _wrong_counts(elsewhere.engine)
         _restore(elsewhere, complete.file)
         return Outcome(
             before=len(under_load.before),
@@ -99,7 +96,6 @@ def run(source: Database, elsewhere: Database, *, processes: int, targets: int, 
             missing=len(under_load.before - labels),
             others=len(labels - _labels(source.engine)),
             wrong_counts=wrong,
-            events=(under_load.events, events, _events(source.engine)),
             equal_agreement=_agreement(source) == _agreement(elsewhere),
             seconds=under_load.seconds,
         )
@@ -115,9 +111,9 @@ def _call(target: Database, name: str, *arguments: str) -> str:
 
 
 def _back_up(source: Database, file: Path, copied: list[Copied]) -> None:
-    before, events, start = _labels(source.engine), _events(source.engine), time.perf_counter()
+    before, start = _labels(source.engine), time.perf_counter()
     _call(source, "server backup", str(file))
-    copied.append(Copied(file, before, events, time.perf_counter() - start))
+    copied.append(Copied(file, before, time.perf_counter() - start))
 
 
 def _restore(target: Database, file: Path) -> None:
@@ -125,23 +121,15 @@ def _restore(target: Database, file: Path) -> None:
     _call(target, "server restore", str(file))
 
 
-def _wait_for_events(engine: Engine, runner: subprocess.Popen[bytes]) -> None:
-    end = time.monotonic() + 60
-    while _events(engine) == 0:
-        if runner.poll() is not None or time.monotonic() > end:
-            raise RuntimeError("the run stores nothing")
-        time.sleep(0.1)
+def _has_events(engine: Engine) -> bool:
+    with reading(engine) as session:
+        return session.scalars(select(EventRow).limit(1)).first() is not None
 
 
 def _labels(engine: Engine) -> Rows:
     with reading(engine) as session:
         columns = (LabelRow.id, LabelRow.target_id, LabelRow.annotator_id, LabelRow.surplus, LabelRow.fingerprint)
         return {tuple(row) for row in session.execute(select(*columns))}
-
-
-def _events(engine: Engine) -> int:
-    with reading(engine) as session:
-        return session.scalars(select(func.count()).select_from(EventRow)).one()
 
 
 def _wrong_counts(engine: Engine) -> int:

@@ -3,7 +3,7 @@
 Every annotator is a process of its own with its own connections. It fetches tasks as a browser does, enters a draft,
 which claims the task, and labels it, or goes on if others have the task; every fifth process kills itself while it
 holds a claim. When the claims of the killed processes have expired, others complete the queue, and then those who
-were killed label what they had claimed. In the end every target has exactly `overlap` labels that count, the late ones
+were killed label what they had claimed. In the end every target has exactly three labels that count, the late ones
 are surplus, no annotator labelled a target twice, every acknowledged label is stored, and no claim is left.
 
 Every process first labels some tasks of another study, and waits for the others: a new process needs seconds to build
@@ -33,6 +33,7 @@ from typing import Any
 
 from sqlalchemy import Engine, select, update
 
+from core.formats.records import StudyRules
 from storage.db.connections import clock, reading, writing
 from storage.db.tables import AnnotatorRow, LabelRow, LeaseRow
 from storage.labelling import actions, tasks
@@ -41,6 +42,7 @@ from tests.bench.annotator_process import STUDY, WARM_UP, Behaviour, Line, actio
 from tests.bench.databases import POSTGRESQL_HELP, Database, print_load, print_times, temporary_database
 from tests.storage.shared import debates
 
+OVERLAP = StudyRules().overlap
 WARM_UP_TASKS = 12
 """After ten executions on a connection, PostgreSQL has a statement prepared and planned."""
 BARRIERS: list[Any] = []
@@ -95,7 +97,6 @@ def run(
     *,
     processes: int,
     targets: int,
-    overlap: int,
     warm: bool = False,
     faults: bool = False,
     disturb: Callable[[], None] | None = None,
@@ -106,10 +107,12 @@ def run(
     `warm`: every process first labels some tasks of another study. `faults`: clocks differ, and claims lapse.
     """
     debates(engine, targets, study=STUDY)
-    _set_overlap(engine, STUDY, overlap)
     if warm:
         debates(engine, WARM_UP_TASKS, study=WARM_UP)
-        _set_overlap(engine, WARM_UP, processes)
+        with writing(engine) as session:
+            study = studies.get(session, WARM_UP)
+            rules = study.rules.model_copy(update={"overlap": processes})
+            studies.update(session, study.id, description="", guidelines="", rules=rules)
     start = time.perf_counter()
     behaviours = _behaviours(processes, faults)
     killed = [name for name, behaviour in behaviours.items() if behaviour.die_after]
@@ -135,7 +138,7 @@ def run(
         for name in killed:
             label_late(engine, name)
         outcome = _outcome(engine, len(killed), seconds, {name: read(log) for name, log in logs.items()})
-        return replace(outcome, server_cpu=_cpu_of_a_label(samples, targets * overlap))
+        return replace(outcome, server_cpu=_cpu_of_a_label(samples, targets * OVERLAP))
 
 
 def _cpu_of_a_label(samples: Sequence[tuple[int, float]], labels: int) -> float:
@@ -169,13 +172,6 @@ def expire_leases(engine: Engine) -> None:
     """Let the time of every claim be over."""
     with writing(engine) as session:
         session.execute(update(LeaseRow).values(until=clock(session) - timedelta(minutes=10)))
-
-
-def _set_overlap(engine: Engine, name: str, overlap: int) -> None:
-    with writing(engine) as session:
-        study = studies.get(session, name)
-        rules = study.rules.model_copy(update={"overlap": overlap})
-        studies.update(session, study.id, description="", guidelines="", rules=rules)
 
 
 def _start(
@@ -245,18 +241,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Many annotators on one queue.")
     parser.add_argument("--processes", type=int, default=50)
     parser.add_argument("--targets", type=int, default=500)
-    parser.add_argument("--overlap", type=int, default=3)
     parser.add_argument("--faults", action="store_true", help="skewed clocks, lapsed claims, an interruption")
     parser.add_argument("--postgresql", action="store_true", help=POSTGRESQL_HELP)
     options = parser.parse_args()
-    sizes = {name: getattr(options, name) for name in ("processes", "targets", "overlap", "faults")}
+    sizes = {name: getattr(options, name) for name in ("processes", "targets", "faults")}
     with temporary_database(postgresql=options.postgresql) as database:
         disturb = partial(disturbance, database) if options.faults else None
         cpu = database.server_cpu
         found = run(database.engine, database.url, warm=True, disturb=disturb, server_cpu=cpu, **sizes)
-    wanted = options.targets * options.overlap
+    wanted = options.targets * OVERLAP
     print(
-        f"{options.processes} processes ({found.killed} killed), {options.targets} targets, overlap {options.overlap}: "
+        f"{options.processes} processes ({found.killed} killed), {options.targets} targets, overlap {OVERLAP}: "
         f"{found.counted} of {wanted} labels count, {found.surplus} surplus, {found.repeated} repeated, "
         f"{found.lost} lost, {found.leases} claims left, {found.seconds:.0f} s, {found.rate:.0f} labels/s"
     )

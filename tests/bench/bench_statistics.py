@@ -18,17 +18,15 @@ from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
 from core.labels import Scale
 from core.statistics.data.arrays import Floats
-from core.statistics.data.patterns import category_counts, count_patterns, distinct_patterns, distinct_scores
+from core.statistics.data.patterns import category_counts, count_patterns, distinct_scores
 from core.statistics.data.ratings import Ratings, Scores
-from core.statistics.measures import agreement, continuous
+from core.statistics.measures import continuous
 from core.statistics.measures.resampling import Resampled, bootstrap, stack_statistics
-from core.statistics.reports.agreement import agreement_rows
 from tests.bench.bench_coverage import count_family
 from tests.bench.studies import RESAMPLES
 from tests.core.statistics.builders import random_ratings
 
 FIVE_STATISTICS = ("percent", "fleiss_kappa", "gwet_ac1", "krippendorff_alpha_nominal", "krippendorff_alpha_interval")
-PAIR_STATISTICS = ("cohen_kappa", "pearson", "spearman", "kendall_tau_b")
 
 
 def make_ratings(items: int, raters: int, n_categories: int, missing: float = 0.0) -> Ratings:
@@ -204,30 +202,11 @@ def make_frame(ratings: Ratings) -> pd.DataFrame:
 LIKERT = {("likert", ""): Scale(level="ordinal", categories=(1, 2, 3, 4, 5))}
 
 
-def bench_agreement_rows() -> None:
-    print("\nThe agreement page, from a data frame of labels: all statistics with intervals")
-    for items in (1_000, 333_000):
-        frame = make_frame(make_ratings(items, 3, 5))
-        seconds = measure_seconds(lambda f=frame: agreement_rows(f, by="all", scales=LIKERT), 3)
-        print_row(f"agreement_rows, {3 * items:,} labels, ten statistics", seconds)
-
-
-def check_pair_statistics(ratings: Ratings) -> None:
-    """Raise AssertionError unless tables in chunks and the path pair by pair give the same values."""
-    patterns, numbers = distinct_patterns(ratings).with_min_labels(2), np.arange(1.0, len(ratings.categories) + 1)
-    weights = patterns.units.frequencies[None]
-    values = agreement.pair_statistics(patterns.codes, numbers, PAIR_STATISTICS)(weights)
-    for name, value in zip(PAIR_STATISTICS, values, strict=True):
-        expected = agreement.pair_statistic_without_tables(patterns.codes, numbers, name)(weights)
-        np.testing.assert_allclose(value, expected, atol=1e-9, err_msg=name)
-
-
 SPEED_TABLES = (
     bench_million_labels,
     bench_ten_thousand_items,
     bench_many_patterns,
     bench_continuous_scores,
-    bench_agreement_rows,
 )
 
 if __name__ == "__main__":

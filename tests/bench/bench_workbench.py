@@ -14,12 +14,11 @@ from sqlalchemy import Engine
 
 from core.formats.records import ItemRecord, LabelRecord, Record
 from core.labels import Label, Target
-from storage.db.connections import reading, writing
+from storage.db.connections import reading
 from storage.labelling import actions, queue_view, tasks
-from storage.labelling.context import QueueContext, open_context
-from storage.studies import studies
+from storage.labelling.context import QueueContext
 from storage.transfer import imports
-from tests.bench.annotator_process import action
+from tests.bench.annotator_process import action, open_queue
 from tests.bench.databases import POSTGRESQL_HELP, print_load, print_times, resident_megabytes, temporary_database
 from tests.conftest import make_item
 from tests.storage.shared import RUN, a_trace
@@ -87,24 +86,14 @@ def main() -> None:
     with temporary_database(postgresql=options.postgresql) as database:
         engine, url = database.engine, database.url
         plant(engine, options.labels)
-        with writing(engine) as session:
-            work = open_context(session, "disagreements", STUDY, "newcomer")
-            assert studies.get(session, STUDY).rules.overlap == OVERLAP
-        label(engine, work, 100)
+        label(engine, open_queue(engine, "newcomer", STUDY), 100)
         _, before = resident_megabytes(os.getpid())
-        times = label_as(engine, options.count)
+        times = label(engine, open_queue(engine, "second newcomer", STUDY), options.count)  # caches are full
     print(f"{options.labels:,} labels stored, {options.count} given on {url.split(':')[0]}:")
     for name, seconds in times.items():
         print_times(name, seconds)
     print(f"  memory: {resident_megabytes(os.getpid())[1] - before:+.1f} MB during the labels")
     print_load()
-
-
-def label_as(engine: Engine, count: int) -> dict[str, list[float]]:
-    """Label as another new annotator: the first one has filled the caches."""
-    with writing(engine) as session:
-        work = open_context(session, "disagreements", STUDY, "second newcomer")
-    return label(engine, work, count)
 
 
 if __name__ == "__main__":

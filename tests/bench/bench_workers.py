@@ -1,7 +1,6 @@
 """Workers in processes of their own share a run on PostgreSQL, while one after another is killed.
 
-    python -m tests.bench.bench_workers [--workers 4] [--traces 300] [--pause 10] [--latency 1.0] [--lease 15]
-                                        [--restart] [--times 1]
+    python -m tests.bench.bench_workers [--workers 4] [--traces 300] [--pause 10] [--lease 15] [--restart]
 
 The clocks of the workers differ by a minute. Exits with an error if a trace is not done once, or if a call whose reply
 was stored before a kill is made again. With --restart workers are stopped by SIGTERM instead of killed, as in a rolling
@@ -10,7 +9,6 @@ restart: then no call may be made twice.
 
 import argparse
 import hashlib
-import os
 import random
 import subprocess
 import time
@@ -32,7 +30,7 @@ from storage.studies import studies
 from storage.transfer import imports
 from storage.worker import _launch
 from tests import openai_server
-from tests.bench.databases import temporary_database
+from tests.bench.databases import print_load, temporary_database
 from tests.conftest import make_item
 from tests.storage.worker import worker_process
 
@@ -190,21 +188,16 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--traces", type=int, default=300)
     parser.add_argument("--pause", type=float, default=10.0)
-    parser.add_argument("--latency", type=float, default=1.0)
     parser.add_argument("--lease", type=float, default=15.0)
     parser.add_argument("--restart", action="store_true", help="stop workers by SIGTERM instead of killing them")
-    parser.add_argument("--times", type=int, default=1, help="runs, each on a new database")
     options = parser.parse_args()
     sizes = {name: getattr(options, name) for name in ("traces", "pause", "lease", "restart")}
-    for _ in range(options.times):
-        with (
-            temporary_database(postgresql=True) as database,
-            openai_server.run_server(latency=options.latency) as server,
-        ):
-            outcome = measure(database.engine, database.url, server, count=options.workers, **sizes)
-        print(outcome, f"load average {os.getloadavg()[0]:.1f}", flush=True)
-        if outcome.problems or outcome.done != options.traces:
-            raise SystemExit(" ".join(outcome.problems) or "Not every trace is done.")
+    with temporary_database(postgresql=True) as database, openai_server.run_server(latency=1.0) as server:
+        outcome = measure(database.engine, database.url, server, count=options.workers, **sizes)
+    print(outcome)
+    print_load()
+    if outcome.problems or outcome.done != options.traces:
+        raise SystemExit(" ".join(outcome.problems) or "Not every trace is done.")
 
 
 if __name__ == "__main__":

@@ -11,37 +11,31 @@ from pathlib import Path
 import yaml
 
 from core.formats.mapping.mapping import JudgeBlock, Mapping, ResponseFields, WideLabels, dump_mapping
+from core.labels import Value
 
 ANNOTATORS = ("ann", "bob", "cyd")
 WORDS = ["an", "answer", "of", "ordinary", "length", "says", "what", "it", "says", "and", "then", "why", "it", "is"]
 
 
-def table(path: Path, rows: int) -> None:
-    """Write a CSV file of pairs with the labels of three annotators."""
-    rng = random.Random(7)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["id", "question", "left", "right", "topic", *ANNOTATORS])
-        for number in range(rows):
-            left, right = (" ".join(rng.choices(WORDS, k=30)) for _ in range(2))
-            values = [rng.choice((0, 1, 2)) for _ in ANNOTATORS]
-            writer.writerow([f"pair-{number}", f"Question {number}: why?", left, right, f"topic {number % 8}", *values])
-
-
-MAPPING = Mapping(
+PAIRS = Mapping(
     id="id",
     prompt="question",
     responses=(ResponseFields(text="left"), ResponseFields(text="right")),
     scenario="topic",
-    labels=(
-        WideLabels(
-            layout="wide",
-            kind="preference",
-            criterion="helpfulness",
-            annotators={name: name for name in ANNOTATORS},
-            values={"0": 0, "1": 1, "2": 2},
-        ),
-    ),
+)
+VALUES: dict[str, Value] = {"0": 0, "1": 1, "2": 2}
+LABELS = WideLabels(
+    layout="wide",
+    kind="preference",
+    criterion="helpfulness",
+    annotators={name: name for name in ANNOTATORS},
+    values=VALUES,
+)
+VERDICTS = JudgeBlock(
+    kind="preference",
+    criterion="helpfulness",
+    columns={name: f"judge {name}" for name in ANNOTATORS},
+    values=VALUES,
 )
 
 
@@ -80,26 +74,19 @@ def write_critiques(path: Path, items: int) -> Path:
     return path
 
 
-def write_table(folder: Path, items: int) -> tuple[Path, Path]:
-    """Write a table of pairs with three labels each, and its mapping."""
-    path, mapping = folder / f"{items}.csv", folder / "mapping.yaml"
-    table(path, items)
-    mapping.write_text(dump_mapping(MAPPING))
-    return path, mapping
-
-
-def write_verdicts(folder: Path, items: int) -> tuple[Path, Path]:
-    """Write a table of pairs with the verdicts of three judges, and its mapping."""
-    path, mapping = folder / f"{items} verdicts.csv", folder / "judges.yaml"
-    table(path, items)
-    [labels] = MAPPING.labels
-    judges = JudgeBlock(
-        kind=labels.kind,
-        criterion=labels.criterion,
-        columns={name: f"judge {name}" for name in ANNOTATORS},
-        values=labels.values,
-    )
-    mapping.write_text(dump_mapping(MAPPING.model_copy(update={"labels": (), "judges": (judges,)})))
+def write_table(folder: Path, items: int, *, verdicts: bool = False) -> tuple[Path, Path]:
+    """Write a table of pairs with three labels each, and its mapping, in which they can be verdicts of judges."""
+    path, mapping = folder / f"{items}.csv", folder / f"{items}.yaml"
+    values = {"judges": (VERDICTS,)} if verdicts else {"labels": (LABELS,)}
+    mapping.write_text(dump_mapping(PAIRS.model_copy(update=values)))
+    rng = random.Random(7)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "question", "left", "right", "topic", *ANNOTATORS])
+        for number in range(items):
+            left, right = (" ".join(rng.choices(WORDS, k=30)) for _ in range(2))
+            given = [rng.choice((0, 1, 2)) for _ in ANNOTATORS]
+            writer.writerow([f"pair-{number}", f"Question {number}: why?", left, right, f"topic {number % 8}", *given])
     return path, mapping
 
 

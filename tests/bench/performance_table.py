@@ -25,8 +25,8 @@ from core.llm import PARALLEL_CALLS
 from core.llm.limits import Limits
 from core.statistics.reports.agreement import agreement_rows
 from storage.transfer import samples
-from tests.bench.bench_run import CALLS_PER_MODEL, seconds
-from tests.bench.bench_statistics import LIKERT, check_pair_statistics, make_frame, make_ratings, measure_seconds
+from tests.bench.bench_run import CALLS_PER_MODEL, run_debates, seconds, server
+from tests.bench.bench_statistics import LIKERT, make_frame, make_ratings, measure_seconds
 from tests.bench.clients import CLIENTS
 from tests.bench.command_inputs import (
     debate_settings,
@@ -34,10 +34,8 @@ from tests.bench.command_inputs import (
     plain_import,
     write_critiques,
     write_table,
-    write_verdicts,
 )
 from tests.bench.databases import temporary_database
-from tests.bench.runs import run_debates, server
 from tests.paths import ROOT
 from tests.storage.postgres import binaries
 
@@ -185,33 +183,30 @@ def measure_import(bench: Bench) -> Iterator[Figure]:
     cpu = {}
     for items in (1_000, 10_000) if bench.short else (1_000, 10_000, 100_000):
         table, mapping = write_table(bench.folder, items)
-        used = bench.command("data", "import", str(table), "--map", str(mapping), "--study", f"{items} items")
+        name, used = f"import of {items:,} items, {3 * items:,} labels", _import(bench, table, mapping)
         plain = measure_seconds(lambda file=table: plain_import(file), 1)
-        name = f"import of {items:,} items, {3 * items:,} labels"
         yield Figure(f"{name}, processor", used.cpu, "s", "csv and sqlite3 alone", plain)
         yield Figure(f"{name}, memory", used.megabytes, "MB")
         cpu[items] = used.cpu
     yield from _growth("import, processor: growth from 10 times the items", cpu)
-    yield from _import_of_verdicts(bench, 3_000 if bench.short else 30_000)
+    items = 3_000 if bench.short else 30_000
+    used = _import(bench, *write_table(bench.folder, items, verdicts=True))
+    name = f"import of {items:,} items, verdicts of 3 judges"
+    yield Figure(f"{name}, processor", used.cpu, "s")
+    yield Figure(f"{name}, memory", used.megabytes, "MB")
     if binaries() is not None:
         yield from _import_into_postgresql(bench, max(cpu))
 
 
-def _import_of_verdicts(bench: Bench, items: int) -> Iterator[Figure]:
-    table, mapping = write_verdicts(bench.folder, items)
-    used = bench.command("data", "import", str(table), "--map", str(mapping), "--study", f"{items} verdicts")
-    name = f"import of {items:,} items, verdicts of 3 judges"
-    yield Figure(f"{name}, processor", used.cpu, "s")
-    yield Figure(f"{name}, memory", used.megabytes, "MB")
+def _import(bench: Bench, table: Path, mapping: Path, *options: str) -> Usage:
+    return bench.command("data", "import", str(table), "--map", str(mapping), "--study", table.stem, *options)
 
 
 def _import_into_postgresql(bench: Bench, items: int) -> Iterator[Figure]:
-    table, mapping = write_table(bench.folder, items)
+    files = write_table(bench.folder, items)
     with temporary_database(postgresql=True) as database:
         before = database.server_cpu()
-        used = bench.command(
-            "data", "import", str(table), "--map", str(mapping), "--study", "items", "--database", database.url
-        )
+        used = _import(bench, *files, "--database", database.url)
         server = database.server_cpu() - before
     name = f"import of {items:,} items, {3 * items:,} labels into PostgreSQL"
     yield Figure(f"{name}, processor of client and server", used.cpu + server, "s")
@@ -220,7 +215,6 @@ def _import_into_postgresql(bench: Bench, items: int) -> Iterator[Figure]:
 
 
 def measure_agreement(bench: Bench) -> Iterator[Figure]:
-    check_pair_statistics(make_ratings(350, 10, 5))  # the fast statistics equal the plain ones
     by_items = {
         items: _agreement(items, 3, bench) for items in ((1_000, 10_000) if bench.short else (1_000, 10_000, 100_000))
     }

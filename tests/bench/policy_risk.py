@@ -11,6 +11,7 @@ import argparse
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy.stats import binom
 
 from core.statistics.measures.designs import effective_labels
 from core.statistics.measures.policies import Cascade, Verdicts, find_cascade
@@ -23,6 +24,7 @@ Array = np.ndarray
 # Confidences and errors of the verdicts.
 Judged = tuple[Array, Array]
 Judge = Callable[[np.random.Generator], Judged]
+Design = Callable[[np.random.Generator, Judged], Array]
 
 
 def easy(rng: np.random.Generator) -> Judged:
@@ -101,9 +103,7 @@ def betting_coverage(judged: Judged, labelled: Array, probabilities: Array, risk
     return coverage
 
 
-def study(
-    seed: int, judges: Sequence[Judge], risk: float, design: Callable[[np.random.Generator, Judged], Array], looks: int
-) -> tuple[Cascade, float, float]:
+def study(seed: int, judges: Sequence[Judge], risk: float, design: Design, looks: int) -> tuple[Cascade, float, float]:
     """Return the policy of a study, the risk of what it accepts, and the coverage that it is compared with.
 
     With equal probabilities it is that of the best threshold, otherwise that with the betting bound.
@@ -124,8 +124,6 @@ def study(
 
 def best_coverage(judged: Judged, risk: float) -> float:
     """Return the highest expected coverage of one test at one threshold with LABELS random labels."""
-    from scipy.stats import binom
-
     order = np.argsort(-judged[0])
     best = 0.0
     for share in np.arange(0.1, 1.01, 0.05):
@@ -137,11 +135,11 @@ def best_coverage(judged: Judged, risk: float) -> float:
     return best
 
 
-def print_row(name: str, judges: Sequence[Judge], risk: float, studies: int, **options: object) -> None:
+def print_row(
+    name: str, judges: Sequence[Judge], risk: float, studies: int, design: Design = random_labels, looks: int = 1
+) -> None:
     """Print one row of the table."""
-    design = options.get("design", random_labels)
-    looks = int(str(options.get("looks", 1)))
-    found = [study(seed, judges, risk, design, looks) for seed in range(studies)]  # type: ignore[arg-type]
+    found = [study(seed, judges, risk, design, looks) for seed in range(studies)]
     broken = np.mean([actual > risk for _, actual, _ in found])
     coverage = np.mean([cascade.accepted / TARGETS for cascade, _, _ in found])
     best = np.mean([one for _, _, one in found])

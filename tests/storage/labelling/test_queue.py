@@ -273,8 +273,7 @@ def test_processes_complete_a_queue_exactly_with_kills_skewed_clocks_lapsed_clai
     engine = connections.connect(own_address)
     server = request.getfixturevalue("postgres") if engine.dialect.name == "postgresql" else None
     disturb = partial(bench_queue.disturbance, Database(engine, own_address, server), 0.5)
-    sizes = {"processes": 6, "targets": 20, "overlap": 3}
-    found = bench_queue.run(engine, own_address, faults=True, disturb=disturb, **sizes)
+    found = bench_queue.run(engine, own_address, processes=6, targets=20, faults=True, disturb=disturb)
     engine.dispose()
     assert (found.counted, found.repeated, found.lost, found.leases, found.killed) == (60, 0, 0, 0, 2)
     assert set(found.by_target.values()) == {3}
