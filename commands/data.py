@@ -273,6 +273,8 @@ def confirmed_mappings(path: Path, found: "Sequence[mappings.Mapping]", *, confi
         except FileFormatError as error:
             errors.append(error)
     if errors:
+        if sentence := suggest.state_unused_labels(path, found):
+            typer.echo(sentence, err=True)
         raise errors[0]
     return confirmed
 
