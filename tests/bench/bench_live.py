@@ -41,7 +41,7 @@ SIGNS = ("newer label", "in the background")
 
 @dataclass
 class Tab:
-    """An open page."""
+    """An open page, and its connection."""
 
     name: str
     signed: threading.Event = field(default_factory=threading.Event)
@@ -53,6 +53,14 @@ class Tab:
     lost_ends: int = 0
     """Whole runs whose end was not sent."""
     problem: str = ""
+    _request: BackMsg = field(default_factory=BackMsg)
+    _due: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Fragment -> when it runs next, and the seconds after which it runs again."""
+    _scheduled: set[str] = field(default_factory=set)
+    """The fragments of the last run."""
+    _has_sign: bool = False
+    _is_whole: bool = False
+    """Whether a run of the whole page is in progress."""
 
     def expect(self) -> None:
         """Wait for a label that is saved now."""
@@ -60,56 +68,27 @@ class Tab:
         self.settled.clear()
         self.saved = time.perf_counter()
 
-    def show_sign(self) -> None:
-        if self.saved and not self.signed.is_set():
-            self.sign.append(1e3 * (time.perf_counter() - self.saved))
-            self.signed.set()
-
-    def show_figures(self) -> None:
-        self.show_sign()
-        if self.saved and not self.settled.is_set():
-            self.figures.append(1e3 * (time.perf_counter() - self.saved))
-        self.settled.set()
-
     def watch(self, served: Served, visited: Visited) -> None:
         """Open the page, run its fragments when they are due, and note what the server sends."""
+        self._request.rerun_script.query_string = urlencode({"study": large_study.STUDY})
+        self._request.rerun_script.page_name = visited.path
         try:
             with open_socket(served.address, "annotator 1") as socket:
-                visit = Visit(self, socket)
-                visit.open(visited)
+                socket.send(self._request.SerializeToString())
+                self._request.rerun_script.is_auto_rerun = True
                 while True:
-                    visit.receive()
+                    self._receive(socket)
         except Exception as error:  # a thread reports everything
             self.problem = f"{type(error).__name__}: {error}"
             self.settled.set()
 
-
-class Visit:
-    """The connection of a page."""
-
-    def __init__(self, tab: Tab, socket: ClientConnection) -> None:
-        self._tab, self._socket, self._request = tab, socket, BackMsg()
-        self._due: dict[str, tuple[float, float]] = {}
-        """Fragment -> when it runs next, and the seconds after which it runs again."""
-        self._has_sign = False
-        self._is_whole = False
-        """Whether a run of the whole page is in progress."""
-        self._scheduled: set[str] = set()
-        """The fragments of the last run."""
-
-    def open(self, visited: Visited) -> None:
-        self._request.rerun_script.query_string = urlencode({"study": large_study.STUDY})
-        self._request.rerun_script.page_name = visited.path
-        self._socket.send(self._request.SerializeToString())
-        self._request.rerun_script.is_auto_rerun = True
-
-    def receive(self) -> None:
+    def _receive(self, socket: ClientConnection) -> None:
         """Handle one message, or run the fragments that are due."""
         wait = min((at for at, _ in self._due.values()), default=time.monotonic() + 1) - time.monotonic()
         try:
-            content = self._socket.recv(max(0.0, wait))
+            content = socket.recv(max(0.0, wait))
         except TimeoutError:
-            self._run_fragments()
+            self._run_fragments(socket)
             return
         assert isinstance(content, bytes), "binary frames only"
         message = ForwardMsg.FromString(content)
@@ -130,7 +109,7 @@ class Visit:
     def _begin(self, is_whole: bool) -> None:
         """Begin a run; a whole run before one of a fragment has ended, also if the server has not sent its end."""
         if self._is_whole and not is_whole:
-            self._tab.lost_ends += 1
+            self.lost_ends += 1
             self._end()
         self._has_sign, self._scheduled, self._is_whole = False, set(), is_whole
 
@@ -138,13 +117,13 @@ class Visit:
         self._is_whole = False
         self._due = {fragment: self._due[fragment] for fragment in self._scheduled}
         if not self._has_sign:
-            self._tab.show_figures()
+            self._show_figures()
 
-    def _run_fragments(self) -> None:
+    def _run_fragments(self, socket: ClientConnection) -> None:
         for fragment, (at, interval) in self._due.items():
             if at <= time.monotonic():
                 self._request.rerun_script.fragment_id = fragment
-                self._socket.send(self._request.SerializeToString())
+                socket.send(self._request.SerializeToString())
                 self._due[fragment] = (time.monotonic() + interval, interval)
 
     def _look_at(self, element: Element) -> None:
@@ -152,7 +131,18 @@ class Visit:
             raise AssertionError(element.exception.message)
         if any(sign in element.markdown.body + element.alert.body for sign in SIGNS):
             self._has_sign = True
-            self._tab.show_sign()
+            self._show_sign()
+
+    def _show_sign(self) -> None:
+        if self.saved and not self.signed.is_set():
+            self.sign.append(1e3 * (time.perf_counter() - self.saved))
+            self.signed.set()
+
+    def _show_figures(self) -> None:
+        self._show_sign()
+        if self.saved and not self.settled.is_set():
+            self.figures.append(1e3 * (time.perf_counter() - self.saved))
+        self.settled.set()
 
 
 def processor_seconds(process: int) -> float:

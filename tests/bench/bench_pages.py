@@ -109,7 +109,6 @@ PAGES = {section.path: Visited(section.path) for section in SECTIONS} | {
     "compare_runs": Visited("compare_runs", "Scenario", live=True),
     "traces": Visited("traces", "Run"),
     "search": Visited("search", query="text=Question 77777"),
-    "search_turns": Visited("search", query="text=no such text&area=Turns of judges"),
 }
 
 

@@ -210,7 +210,8 @@ def report_causes(studies: int) -> None:
     designs = product((NOISE, (0.05, 0.15, 0.35), (0.13, 0.13, 0.13), FIVE), (100, 300), (False, True), (0.05, 0.2))
     for noise, items, divided, error in designs:
         held = [one for seed in range(studies) if (one := covered(seed, noise, error, divided=divided, items=items))]
-        shares = ", ".join(f"{c} {s:.1%}" for c, s in zip(CAUSES, np.mean(held, axis=0), strict=True) if held)
+        means = np.mean(held, axis=0) if held else ()
+        shares = ", ".join(f"{cause} {share:.1%}" for cause, share in zip(CAUSES, means, strict=False))
         kind = "divided people" if divided else "clear targets"
         print(f"{noise}, {items} {kind}, judge {error:.0%} wrong, {len(held)} studies: {shares}", flush=True)
 

@@ -38,19 +38,15 @@ class Arguments(NamedTuple):
         return [size for size in of_case if not self.units or size in self.units]
 
 
-def read_arguments(description: str | None, cases: Iterable[Case] = ()) -> Arguments:
+def read_arguments(description: str | None, cases: Iterable[Case]) -> Arguments:
     """Return the arguments of the program; ends it with a message if a case does not exist."""
     names = [case.__name__ for case in cases]
+    known = f"all by default: {', '.join(names)}"
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("studies", nargs="?", type=int, default=1000, help="of each size, 1000 by default")
-    if names:
-        parser.add_argument("cases", nargs="*", metavar="CASE", help=f"all by default: {', '.join(names)}")
-        parser.add_argument("--units", nargs="+", type=int, default=[], help="sizes of a study, all by default")
-    given = parser.parse_args(namespace=argparse.Namespace(cases=[], units=[]))
-    for name in given.cases:
-        if name not in names:
-            parser.error(f"There is no case {name}.")
-    return Arguments(given.studies, given.cases, given.units)
+    parser.add_argument("cases", nargs="*", metavar="CASE", default=[], choices=[*names, []], help=known)
+    parser.add_argument("--units", nargs="+", type=int, default=[], help="sizes of a study, all by default")
+    return Arguments(**vars(parser.parse_args()))
 
 
 def print_tables(

@@ -103,7 +103,7 @@ def people_row(values: Floats, first: Floats, groups: Sequence[str]) -> BiasRow 
     `values` (N,) are labels, 1, 2 or 0; `first` (N,) the number of the response that their annotator saw first;
     `groups` (N,) their items, or dialogues. It is one test, which the judges' correction does not count. Of an item,
     successive annotators see opposite orders, so the interval is a little too wide:
-    tests/bench/bench_position_of_people.py.
+    the case `position_of_people` of tests/bench/bench_error_rates.py.
     """
     used = (values == 1) | (values == 2)
     if not used.any():
