@@ -1,12 +1,16 @@
 """Files of published formats; tests that need public data sets, which are not part of the project, may be skipped."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
+from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, TraceRecord
+from core.items import Item
+from core.labels import Adjudication, Label
+from core.trace import Verdict
 from tests.paths import DATA, ROOT
 
 MAPPINGS = ROOT / "docs" / "mappings"
@@ -33,4 +37,36 @@ def write_json(path: Path, value: object) -> Path:
     """Write a JSON file into a folder, which is created if it is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value, indent=4), encoding="utf-8")
+    return path
+
+
+def items_of(records: Iterable[object]) -> list[Item]:
+    """Return the items among records."""
+    return [record.item for record in of_kind(records, ItemRecord)]
+
+
+def labels_of(records: Iterable[object]) -> list[Label]:
+    """Return the labels among records."""
+    return [record.label for record in of_kind(records, LabelRecord)]
+
+
+def gold_of(records: Iterable[object]) -> list[Adjudication]:
+    """Return the rulings among records."""
+    return [record.ruling for record in of_kind(records, AdjudicationRecord)]
+
+
+def verdicts_of(records: Iterable[object]) -> list[Verdict]:
+    """Return the verdicts of the traces among records, which end with them."""
+    return [record.events[-1].verdict for record in of_kind(records, TraceRecord)]
+
+
+def write_content(path: Path, content: str | Sequence[object] | dict[str, object]) -> Path:
+    """Write a text, or records as JSON or as lines of JSON by the suffix; return the path."""
+    if isinstance(content, str):
+        text = content
+    elif path.suffix == ".json":
+        text = json.dumps(content)
+    else:
+        text = "".join(json.dumps(record) + "\n" for record in content)
+    path.write_text(text, encoding="utf-8", newline="")
     return path

@@ -15,6 +15,7 @@ from core.formats.gold import COLUMNS, GoldRow, write_csv
 from core.formats.mapping.rows import read_delimited
 from core.formats.tables import escape_formula, unescape_formula
 from core.labels import Adjudication, Target, Value, resolve_gold
+from tests.core.formats.shared import write_content
 
 from .strategies import targets, texts, values
 
@@ -104,8 +105,7 @@ def test_ids_with_a_formula_are_different_in_a_file_and_are_read_as_they_were(tm
     with path.open("w", encoding="utf-8", newline="") as stream:
         write_csv(rows, stream)
     assert [row["item"] for _, row in read_delimited(path)] == keys
-    other = tmp_path / "other.csv"
-    other.write_text("item,text\n1,'=4\n", encoding="utf-8")
+    other = write_content(tmp_path / "other.csv", "item,text\n1,'=4\n")
     assert [row["text"] for _, row in read_delimited(other)] == ["'=4"]
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from core.errors import TiebreakError
 from core.formats.text import open_output, temporary_folder
+from tests.core.formats.shared import write_content
 
 
 def test_a_file_is_replaced_at_the_end(tmp_path: Path) -> None:
-    path = tmp_path / "gold.csv"
-    path.write_text("old")
+    path = write_content(tmp_path / "gold.csv", "old")
     path.chmod(0o640)
     with open_output(path) as stream:
         stream.write("new\n")
@@ -25,8 +25,7 @@ def test_a_file_is_replaced_at_the_end(tmp_path: Path) -> None:
 
 
 def test_an_error_leaves_the_earlier_file_and_nothing_else(tmp_path: Path) -> None:
-    path = tmp_path / "gold.csv"
-    path.write_text("old")
+    path = write_content(tmp_path / "gold.csv", "old")
 
     def write_halfway() -> None:
         with open_output(path) as stream:
@@ -40,8 +39,7 @@ def test_an_error_leaves_the_earlier_file_and_nothing_else(tmp_path: Path) -> No
 
 
 def test_a_full_disk_is_one_sentence_and_leaves_the_earlier_file(tmp_path: Path) -> None:
-    path = tmp_path / "gold.csv"
-    path.write_text("old")
+    path = write_content(tmp_path / "gold.csv", "old")
     with pytest.raises(TiebreakError, match=r"^There is no space left to write .*gold\.csv\.$"), open_output(path):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert path.read_text() == "old"

@@ -11,20 +11,19 @@ import pytest
 from core.errors import FileFormatError, TiebreakError
 from core.formats.registry import READERS, FileReport, detect_format, read_records, report_files
 from core.formats.text import recording_reads
+from tests.core.formats.shared import write_content
 
 ITEM = '{"type":"item","item":{"id":"a","prompt":"p"}}'
 
 
 def test_a_file_is_recognised_by_its_first_record(tmp_path: Path) -> None:
-    path = tmp_path / "study.jsonl"
-    path.write_text(ITEM)
+    path = write_content(tmp_path / "study.jsonl", ITEM)
     assert detect_format(path) == "tiebreak"
     assert len(list(read_records(path))) == 1
 
 
 def test_an_unreadable_file_is_refused_before_the_first_record(tmp_path: Path) -> None:
-    path = tmp_path / "study.jsonl"
-    path.write_text(ITEM)
+    path = write_content(tmp_path / "study.jsonl", ITEM)
     with pytest.raises(TiebreakError, match=r"there is no format 'xml'; known formats: tiebreak, scaleeval, .*table"):
         read_records(path, format="xml")
     with pytest.raises(FileFormatError, match="there is no file or folder"):
@@ -36,6 +35,7 @@ def test_an_unreadable_file_is_refused_before_the_first_record(tmp_path: Path) -
 IMPORTED_READERS = """
 import importlib, json, multiprocessing, sys
 import core.formats.records
+from tests.core.formats.shared import write_content
 
 def imported_with(module):
     importlib.import_module(module)
@@ -58,8 +58,10 @@ def test_importing_a_format_does_not_import_the_others() -> None:
 def test_the_documented_formats_are_the_readable_ones_and_their_example_is_read(tmp_path: Path) -> None:
     text = (Path(__file__).parents[3] / "docs" / "formats.md").read_text(encoding="utf-8")
     assert re.findall(r"^\| `([a-z-]+)` \|", text.partition("## ")[0], re.MULTILINE) == list(READERS)
-    path = tmp_path / "example.jsonl"
-    path.write_text("\n".join(line.strip() for line in text.splitlines() if line.startswith('    {"type"')))
+    path = write_content(
+        tmp_path / "example.jsonl",
+        "\n".join(line.strip() for line in text.splitlines() if line.startswith('    {"type"')),
+    )
     assert [record.type for record in read_records(path)] == ["item", "label"]
 
 

@@ -12,6 +12,7 @@ from core.formats import tiebreak
 from core.formats.records import ItemRecord, LabelRecord
 from core.items import Item
 from core.labels import Label, Target
+from tests.core.formats.shared import write_content
 from tests.core.formats.strategies import records
 
 ITEM = '{"type":"item","item":{"id":"a","prompt":"p"}}'
@@ -49,8 +50,7 @@ def test_a_byte_order_mark_blank_lines_and_windows_line_ends_are_accepted(tmp_pa
 
 def test_a_number_that_is_not_finite_is_written_as_null(tmp_path: Path) -> None:
     label = Label(target=Target(item="a", kind="score"), annotator="x", value=1, seconds=float("inf"))
-    path = tmp_path / "study.jsonl"
-    path.write_text(write_text([LabelRecord(label=label)]), encoding="utf-8")
+    path = write_content(tmp_path / "study.jsonl", write_text([LabelRecord(label=label)]))
     (record,) = tiebreak.read(path)
     assert record == LabelRecord(label=label.model_copy(update={"seconds": None}))
 

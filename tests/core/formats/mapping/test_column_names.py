@@ -12,8 +12,9 @@ from core.formats.mapping.fields import MISSING, get_value, parse_path, quote_ke
 from core.formats.mapping.mapping import Mapping, build_mapping, dump_mapping
 from core.formats.mapping.preview import preview_table, unused_fields
 from core.formats.plain_yaml import parse_fields
-from core.formats.records import ItemRecord, LabelRecord
+from core.formats.records import ItemRecord
 from core.formats.registry import read_records
+from tests.core.formats.shared import items_of, labels_of, write_content
 
 VALUES = {"A": 1, "B": 2}
 OTHERS = {"id", "a", "b"}
@@ -51,16 +52,15 @@ def test_a_column_with_any_name_can_be_mapped(tmp_path: Path, column: str) -> No
     path = preview_table(table).columns[-1]
     mapping = build_mapping(parse_fields(dump_mapping(mapping_of(path))))
     records = list(read_records(table, mapping=mapping))
-    (item,) = [record.item for record in records if isinstance(record, ItemRecord)]
+    (item,) = items_of(records)
     assert (item.id, item.prompt, item.scenario) == ("1-A", "A", "A")
-    assert [record.label.value for record in records if isinstance(record, LabelRecord)] == [1]
+    assert [record.value for record in labels_of(records)] == [1]
     assert unused_fields(table, mapping) == []
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
 def test_a_quoted_text_is_a_column_and_not_a_template(tmp_path: Path, suffix: str) -> None:
-    table = tmp_path / f"t{suffix}"
-    table.write_text({".csv": "id,a\n1,A\n", ".jsonl": '{"id": "1", "a": "A"}\n'}[suffix], encoding="utf-8")
+    table = write_content(tmp_path / f"t{suffix}", {".csv": "id,a\n1,A\n", ".jsonl": '{"id": "1", "a": "A"}\n'}[suffix])
     quoted = build_mapping({"id": "id", "prompt": "a", "scenario": '"{a}"'})
     with pytest.raises(FileFormatError, match=r'"\{a\}".*there are'):
         list(read_records(table, mapping=quoted))
@@ -77,32 +77,29 @@ def test_the_message_about_an_invalid_path_has_the_spelling_that_works(tmp_path:
         build_mapping({"id": "id", "prompt": column})
     spelling = str(caught.value).rpartition("in YAML, ")[2]
     mapping = build_mapping(parse_fields(f"id: id\nprompt: {spelling}\n"))
-    (item,) = [record.item for record in read_records(table, mapping=mapping) if isinstance(record, ItemRecord)]
+    (item,) = items_of(read_records(table, mapping=mapping))
     assert item.prompt == "A"
 
 
 @pytest.mark.parametrize("path", [" b", "b ", '" c ""1"""', " d.e"])
 def test_blanks_around_the_name_of_a_column_do_not_matter(tmp_path: Path, path: str) -> None:
-    table = tmp_path / "t.csv"
-    table.write_text('id,a, b,"  c ""1"" ", d.e\n1,?,A,A,A\n', encoding="utf-8")
+    table = write_content(tmp_path / "t.csv", 'id,a, b,"  c ""1"" ", d.e\n1,?,A,A,A\n')
     mapping = build_mapping({"id": "id", "prompt": "a", "context": path, "scenario": f"{{{path}}}!"})
-    (item,) = [record.item for record in read_records(table, mapping=mapping) if isinstance(record, ItemRecord)]
+    (item,) = items_of(read_records(table, mapping=mapping))
     assert (item.context, item.scenario) == ("A", "A!")
     assert len(unused_fields(table, mapping)) == 2
 
 
 def test_a_field_with_blanks_around_its_name_comes_before_one_without(tmp_path: Path) -> None:
-    table = tmp_path / "t.jsonl"
-    table.write_text('{"id": "1", "a": "without", " a": "with"}\n', encoding="utf-8")
+    table = write_content(tmp_path / "t.jsonl", '{"id": "1", "a": "without", " a": "with"}\n')
     mapping = build_mapping({"id": "id", "prompt": " a"})
-    (item,) = [record.item for record in read_records(table, mapping=mapping) if isinstance(record, ItemRecord)]
+    (item,) = items_of(read_records(table, mapping=mapping))
     assert item.prompt == "with"
 
 
 @pytest.mark.parametrize("explode", [{}, {"explode": "missing"}])
 def test_messages_have_names_of_columns_as_a_mapping_writes_them(tmp_path: Path, explode: dict[str, str]) -> None:
-    table = tmp_path / "t.csv"
-    table.write_text('id,"a, b","c ""d""",e f,x: y\n1,?,A,A,A\n', encoding="utf-8")
+    table = write_content(tmp_path / "t.csv", 'id,"a, b","c ""d""",e f,x: y\n1,?,A,A,A\n')
     with pytest.raises(FileFormatError, match="there are ") as caught:
         list(read_records(table, mapping=build_mapping({"id": "id", "prompt": "missing"} | explode)))
     listed = str(caught.value).rpartition("there are ")[2]

@@ -11,9 +11,9 @@ from core.formats.mapping.confirmation import answer
 from core.formats.mapping.mapping import build_mapping
 from core.formats.mapping.suggest import suggest_table
 from core.formats.mapping.table import questions, roles, statements
-from core.formats.records import AdjudicationRecord, LabelRecord
 from core.formats.registry import read_records
 from tests.core.formats.mapping.test_public_layouts import confirmed
+from tests.core.formats.shared import gold_of, labels_of, write_content
 
 PAIRS = "id,prompt,response 1,response 2,label\n"
 
@@ -53,7 +53,7 @@ def test_a_mapping_that_states_the_values_is_a_confirmation(tmp_path: Path) -> N
         list(read_records(path, mapping=build_mapping(draft | {"gold": [gold | {"values": {"0": 1, "1": 2}}]})))
     stated = build_mapping(draft | {"gold": [gold | {"values": {"0": 1, "1": 2, "2": 0}}]})
     records = read_records(path, mapping=stated)
-    assert [own.ruling.value for own in records if isinstance(own, AdjudicationRecord)] == [1, 2, 0]
+    assert [own.value for own in gold_of(records)] == [1, 2, 0]
 
 
 def test_the_meaning_and_the_count_of_each_value_are_stated_with_the_rows_that_are_left_out(tmp_path: Path) -> None:
@@ -79,15 +79,14 @@ def test_chosen_and_rejected_do_not_say_of_which_response(tmp_path: Path) -> Non
 
 
 def test_a_guessed_scale_is_confirmed_once_for_all_columns_that_share_it(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("id,response,fluency,relevance\n1,x,4,2\n2,y,5,1\n")
+    path = write_content(tmp_path / "t.csv", "id,response,fluency,relevance\n1,x,4,2\n2,y,5,1\n")
     mapping = build_mapping(suggest_table(path))
     (question,) = questions(path, mapping)
     assert question.fields == ["fluency", "relevance"] and not question.needs_values
     with pytest.raises(FileFormatError, match="does not state the scale of fluency, relevance: check the scale is 1"):
         list(read_records(path, mapping=mapping))
     records = read_records(path, mapping=answer(mapping, question, {}))
-    assert sum(isinstance(record, LabelRecord) for record in records) == 4
+    assert len(labels_of(records)) == 4
 
 
 def metrics_file(folder: Path, annotations: list[dict[str, Any]], instances: list[Any], values: dict[str, Any]) -> Path:
@@ -112,7 +111,7 @@ def test_declared_metrics_are_labels_of_people_on_the_scale_of_the_file(tmp_path
     }
     path = metrics_file(tmp_path, [GRADED, YES_NO], [instance, instance], values)
     records = list(read_records(path, mapping=build_mapping(suggest_table(path))))
-    labels = [record.label for record in records if isinstance(record, LabelRecord)]
+    labels = labels_of(records)
     assert [(own.target.criterion, own.annotator, own.value) for own in labels[:4]] == [
         ("fluency", "annotator 1", 2),
         ("fluency", "annotator 2", 5),
@@ -128,14 +127,14 @@ def test_declared_names_of_responses_are_preferences(tmp_path: Path) -> None:
     pair = {"input": "Why?", "output_a": "So.", "output_b": "Thus."}
     path = metrics_file(tmp_path, [BETTER], [pair], {"better": {"individual_human_scores": ["model_b"]}})
     records = read_records(path, mapping=build_mapping(suggest_table(path)))
-    assert [record.label.value for record in records if isinstance(record, LabelRecord)] == [2]
+    assert [record.value for record in labels_of(records)] == [2]
 
 
 def test_a_metric_with_only_the_majority_of_people_is_gold(tmp_path: Path) -> None:
     values = {"is it. safe": {"majority_human": "No", "individual_human_scores": []}}
     path = metrics_file(tmp_path, [YES_NO], ["Text."], values)
     records = read_records(path, mapping=build_mapping(suggest_table(path)))
-    assert [own.ruling.value for own in records if isinstance(own, AdjudicationRecord)] == ["No"]
+    assert [own.value for own in gold_of(records)] == ["No"]
 
 
 def test_a_metric_without_a_declared_scale_is_confirmed(tmp_path: Path) -> None:
@@ -150,23 +149,24 @@ def test_a_metric_without_a_declared_scale_is_confirmed(tmp_path: Path) -> None:
 def test_a_preference_of_0_and_1_is_asked_for_unless_the_mapping_states_it(
     tmp_path: Path, cells: str, fields: dict[str, object], is_open: bool, stated: dict[str, object]
 ) -> None:
-    path = tmp_path / "pairs.csv"
-    path.write_text("id,a,b,ann\n" + "".join(f"{n},x,y,{cell}\n" for n, cell in enumerate(cells)))
+    path = write_content(
+        tmp_path / "pairs.csv", "id,a,b,ann\n" + "".join(f"{n},x,y,{cell}\n" for n, cell in enumerate(cells))
+    )
     block = {"layout": "wide", "kind": "preference", "annotators": ["ann"], **fields, **stated}
     mapping = build_mapping({"id": "id", "responses": [{"text": "a"}, {"text": "b"}], "labels": [block]})
     assert bool(questions(path, mapping)) == (is_open and not stated)
 
 
 def test_a_person_states_what_0_and_1_mean_beside_empty_cells(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("id,prompt,response_1,response_2,preference\n1,?,x,y,\n2,?,x,y,0\n3,?,x,y,1\n")
+    path = write_content(
+        tmp_path / "a.csv", "id,prompt,response_1,response_2,preference\n1,?,x,y,\n2,?,x,y,0\n3,?,x,y,1\n"
+    )
     (question,) = questions(path, build_mapping(suggest_table(path)))
     assert question.needs_values and [found.text for found in question.values] == ["0", "1"]
 
 
 def test_fractions_below_1_are_on_a_scale_to_1(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("id,prompt,response,score\n1,?,x,0\n2,?,y,0.5\n3,?,z,0.9\n")
+    path = write_content(tmp_path / "a.csv", "id,prompt,response,score\n1,?,x,0\n2,?,y,0.5\n3,?,z,0.9\n")
     assert suggest_table(path)["gold"][0]["scale"] == {"level": "interval", "low": 0, "high": 1}
 
 

@@ -7,9 +7,8 @@ from textwrap import dedent
 import pytest
 
 from core.formats.mapping.mapping import load_mappings
-from core.formats.records import ItemRecord, LabelRecord
 from core.formats.registry import read_records
-from tests.core.formats.shared import MAPPINGS
+from tests.core.formats.shared import MAPPINGS, items_of, labels_of
 
 EXAMPLE = re.compile(r"### (Long|Wide|List):[^\n]*\n\n((?: {4}[^\n]*\n)+)\n```yaml\n(.*?)```", re.DOTALL)
 EXAMPLES = {
@@ -43,6 +42,6 @@ def test_the_example_gives_the_documented_items_and_labels(
     (tmp_path / f"data.{suffix}").write_text(data)
     (tmp_path / "mapping.yaml").write_text(text)
     records = list(read_records(tmp_path / f"data.{suffix}", mapping=load_mappings(tmp_path / "mapping.yaml")[0]))
-    assert [record.item.id for record in records if isinstance(record, ItemRecord)] == items
-    read = [record.label for record in records if isinstance(record, LabelRecord)]
+    assert [record.id for record in items_of(records)] == items
+    read = labels_of(records)
     assert [(label.target.item, label.target.criterion, label.annotator, label.value) for label in read] == labels

@@ -31,7 +31,8 @@ from core.formats.records import (
     TraceRecord,
 )
 from core.labels import Opinion
-from core.trace import Turn, TurnCompleted, Usage, Verdict, VerdictReached
+from core.trace import Turn, TurnCompleted, Usage, Verdict
+from tests.core.formats.shared import gold_of, items_of, labels_of, of_kind, verdicts_of, write_content
 
 PAIR = """
 id: id
@@ -42,22 +43,12 @@ STARS = "{level: ordinal, categories: [1, 2, 3, 4, 5]}"
 
 
 def read(folder: Path, rows: Any, mapping: str, name: str = "table.json") -> list[Record]:
-    path = folder / name
-    path.write_text(rows if isinstance(rows, str) else json.dumps(rows), encoding="utf-8")
-    return list(table.read(path, mappings.build_mapping(parse_fields(mapping))))
-
-
-def of(records: list[Record], kind: type[Any]) -> list[Any]:
-    return [record for record in records if isinstance(record, kind)]
+    return list(table.read(write_content(folder / name, rows), mappings.build_mapping(parse_fields(mapping))))
 
 
 def verdicts(records: list[Record]) -> dict[tuple[str, str], Verdict]:
     """Return (run, item) -> verdict."""
-    found = {}
-    for trace in of(records, TraceRecord):
-        (event,) = [event for event in trace.events if isinstance(event, VerdictReached)]
-        found[trace.run, trace.item] = event.verdict
-    return found
+    return {(trace.run, trace.item): trace.events[-1].verdict for trace in of_kind(records, TraceRecord)}
 
 
 def pair(**fields: Any) -> dict[str, Any]:
@@ -75,7 +66,7 @@ judges:
 """
     )
     records = read(tmp_path, rows, mapping)
-    assert {(run.name, run.protocol) for run in of(records, RunRecord)} == {
+    assert {(run.name, run.protocol) for run in of_kind(records, RunRecord)} == {
         ("GPT", "single-judge"), ("Claude", "single-judge")
     }  # fmt: skip
     found = verdicts(records)
@@ -83,9 +74,9 @@ judges:
         ("GPT", "1"): (1, "agreed"), ("GPT", "2"): (None, "no_verdict"), ("Claude", "1"): (0, "agreed"),
     }  # fmt: skip
     assert found["GPT", "2"].opinions[0].problem == "the file has no verdict: '?'"
-    turn = of(records, TraceRecord)[0].events[0]
+    turn = of_kind(records, TraceRecord)[0].events[0]
     assert isinstance(turn, TurnCompleted) and (turn.turn.reply, turn.turn.reading) == ("shorter", 1)
-    assert [record.criterion.name for record in of(records, CriterionRecord)] == ["tone"]
+    assert [record.criterion.name for record in of_kind(records, CriterionRecord)] == ["tone"]
 
 
 def test_one_verdict_a_row_with_model_cost_order_and_stage(tmp_path: Path) -> None:
@@ -100,14 +91,14 @@ judges:
 """
     )
     records = read(tmp_path, rows, mapping)
-    (run,) = of(records, RunRecord)
+    (run,) = of_kind(records, RunRecord)
     assert run.settings["judges"][0] == {"name": "j1", "spec": {"model": "m-1"}}
     verdict = verdicts(records)["panel", "1"]
     assert {(one.judge, one.stage, one.value) for one in verdict.opinions} == {
         ("j1", "last", 2), ("j2", "last", 2), ("panel", "verdict", 2)
     }  # fmt: skip
     assert verdict.outcome == "agreed"
-    turn = of(records, TraceRecord)[0].events[0].turn
+    turn = of_kind(records, TraceRecord)[0].events[0].turn
     assert (turn.shown, turn.usage.dollars, turn.model) == ((2, 1), 0.02, "m-1")
 
 
@@ -118,33 +109,26 @@ def test_a_panel_that_does_not_agree_is_disputed(tmp_path: Path) -> None:
     assert (verdict.outcome, verdict.value) == ("disputed", None)
 
 
+@pytest.mark.parametrize(("rule", "of_ties"), [("", None), (", orders: JudgeBench", 1)])
 @pytest.mark.parametrize(
-    ("ab", "ba", "value", "outcome"),
-    [(1, 2, 1, "agreed"), (2, 1, 2, "agreed"), (0, 0, 0, "agreed"), (1, 1, None, "disputed"), (1, 0, None, "disputed")],
+    ("ab", "ba", "value"), [(1, 2, 1), (2, 1, 2), (0, 0, 0), (1, 1, None), (1, 0, "of ties"), (0, 2, "of ties")]
 )
 def test_both_orders_of_a_pair_are_one_verdict(
-    tmp_path: Path, ab: int, ba: int, value: int | None, outcome: str
+    tmp_path: Path, rule: str, of_ties: int | None, ab: int, ba: int, value: int | str | None
 ) -> None:
-    mapping = PAIR + "judges: [{kind: preference, judge: {constant: GPT}, value: ab, swapped: ba}]"
+    """By JudgeBench's rule a tie in one order does not outweigh a choice."""
+    value = of_ties if value == "of ties" else value
+    mapping = f"{PAIR}judges: [{{kind: preference, judge: {{constant: GPT}}, value: ab, swapped: ba{rule}}}]"
     records = read(tmp_path, [pair(ab=ab, ba=ba)], mapping)
     verdict = verdicts(records)["GPT", "1"]
-    assert (verdict.value, verdict.outcome) == (value, outcome)
-    turns = [event.turn for event in of(records, TraceRecord)[0].events if isinstance(event, TurnCompleted)]
+    assert (verdict.value, verdict.outcome) == (value, "disputed" if value is None else "agreed")
+    turns = [event.turn for event in of_kind(records, TraceRecord)[0].events if isinstance(event, TurnCompleted)]
     assert [turn.shown for turn in turns] == [(1, 2), (2, 1)]
 
 
-@pytest.mark.parametrize(
-    ("ab", "ba", "value", "outcome"),
-    [(1, 0, 1, "agreed"), (0, 1, 2, "agreed"), (1, 2, 1, "agreed"), (0, 0, 0, "agreed"), (1, 1, None, "disputed")],
-)
-def test_by_judgebenchs_rule_a_tie_in_one_order_does_not_outweigh_a_choice(
-    tmp_path: Path, ab: int, ba: int, value: int | None, outcome: str
-) -> None:
-    mapping = PAIR + "judges: [{kind: preference, judge: {constant: GPT}, value: ab, swapped: ba, orders: JudgeBench}]"
-    verdict = verdicts(read(tmp_path, [pair(ab=ab, ba=ba)], mapping))["GPT", "1"]
-    assert (verdict.value, verdict.outcome) == (value, outcome)
+def test_a_rule_for_two_orders_needs_the_second(tmp_path: Path) -> None:
     with pytest.raises(TiebreakError, match="`orders` needs `swapped`"):
-        mappings.build_mapping(parse_fields(mapping.replace("swapped: ba, ", "")))
+        read(tmp_path, [], PAIR + "judges: [{kind: preference, judge: {constant: GPT}, value: ab, orders: JudgeBench}]")
 
 
 def test_a_judges_own_scale_is_converted_to_that_of_the_labels(tmp_path: Path) -> None:
@@ -158,9 +142,9 @@ judges: [{{kind: score, columns: [gpt], scale: {{level: interval, low: 0, high: 
         records = read(tmp_path, [{"id": "1", "a": "x", "ann": 3, "gpt": 75}], mapping)
     assert omissions.notes() == ["1 scores of judges are converted to the scale of people's labels"]
     assert verdicts(records)["gpt", "1"].value == 4.0
-    assert of(records, ItemRecord)[0].item.prompt == ""
-    assert len(of(records, ScaleRecord)) == 1
-    assert of(records, TraceRecord)[0].events[0].turn.reading == 75
+    assert of_kind(records, ItemRecord)[0].item.prompt == ""
+    assert len(of_kind(records, ScaleRecord)) == 1
+    assert of_kind(records, TraceRecord)[0].events[0].turn.reading == 75
 
 
 def test_gold_is_an_adjudication_with_its_source(tmp_path: Path) -> None:
@@ -173,7 +157,7 @@ gold:
 """
     )
     rows = [pair(winner="first", why="clear"), pair(id="2", winner="none", why=""), pair(id="3", winner="", why="")]
-    (ruling,) = [record.ruling for record in of(read(tmp_path, rows, mapping), AdjudicationRecord)]
+    (ruling,) = gold_of(read(tmp_path, rows, mapping))
     assert (ruling.target.item, ruling.value, ruling.rule, ruling.reason, ruling.adjudicator) == (
         "1", 1, "expert panel", "clear", "imported gold"
     )  # fmt: skip
@@ -199,12 +183,12 @@ responses: [{{text: a}}]
 labels: [{{layout: list, kind: score, value: stars, annotators: "r{{n}}", scale: {STARS}}}]
 """
     rows = [{"id": "1", "a": "x", "stars": [1, 2]}, {"id": "2", "a": "x", "stars": [3, None, 5, 4]}]
-    labels = [record.label for record in of(read(tmp_path, rows, mapping), LabelRecord)]
+    labels = labels_of(read(tmp_path, rows, mapping))
     assert [(one.target.item, one.annotator, one.value) for one in labels] == [
         ("1", "r1", 1), ("1", "r2", 2), ("2", "r1", 3), ("2", "r3", 5), ("2", "r4", 4)
     ]  # fmt: skip
     default = read(tmp_path, rows, mapping.replace('annotators: "r{n}", ', ""))
-    assert {record.label.annotator for record in of(default, LabelRecord)} >= {"annotator 1", "annotator 4"}
+    assert {record.label.annotator for record in of_kind(default, LabelRecord)} >= {"annotator 1", "annotator 4"}
 
 
 def test_one_block_for_several_criteria(tmp_path: Path) -> None:
@@ -218,7 +202,7 @@ judges:
 """
     row = {"id": "1", "a": "x", "flu_scores": [1], "ton_scores": [5], "gpt": {"fluency": 2, "tone": 4}}
     records = read(tmp_path, [row], mapping)
-    labels = {record.label.target.criterion: record.label.value for record in of(records, LabelRecord)}
+    labels = {record.label.target.criterion: record.label.value for record in of_kind(records, LabelRecord)}
     assert labels == {"fluency": 1, "tone": 5}
     verdict = verdicts(records)["GPT", "1"]
     assert {one.criterion: one.value for one in verdict.opinions} == {"fluency": 2, "tone": 4}
@@ -235,7 +219,7 @@ judges:
 def test_objects_are_exploded_with_their_keys(tmp_path: Path, rows: Any, explode: str, ids: list[str]) -> None:
     text = "turns" if rows == [{"d": "t", "turns": {"x": "1", "y": "2"}}] else "a"
     mapping = f'id: "{{d}}-{{element}}"\nexplode: {explode}\nresponses: [{{text: {text}}}]'
-    items = [record.item for record in of(read(tmp_path, rows, mapping), ItemRecord)]
+    items = items_of(read(tmp_path, rows, mapping))
     assert [item.id for item in items] == ids and [item.responses[0].text for item in items] == ["1", "2"]
 
 
@@ -245,7 +229,7 @@ id: id
 prompt: {constant: "Which picture fits?"}
 responses: [{image: one, name: A}, {image: two, name: B}]
 """
-    (record,) = of(read(tmp_path, [{"id": 1, "one": "1.png", "two": "2.png"}], mapping), ItemRecord)
+    (record,) = of_kind(read(tmp_path, [{"id": 1, "one": "1.png", "two": "2.png"}], mapping), ItemRecord)
     assert record.item.prompt == "Which picture fits?"
     assert [(one.text, one.image) for one in record.item.responses] == [("", "1.png"), ("", "2.png")]
 
@@ -254,7 +238,7 @@ def test_an_item_has_an_image_of_its_prompt(tmp_path: Path) -> None:
     mapping = "id: id\nprompt: task\nimage: file\nresponses: [{text: caption}]"
     rows = [{"id": 1, "task": "Describe it.", "file": "1.png", "caption": "A"}]
     rows.append({"id": 2, "task": "Describe it.", "file": "", "caption": "B"})
-    assert [record.item.image for record in of(read(tmp_path, rows, mapping), ItemRecord)] == ["1.png", None]
+    assert [record.item.image for record in of_kind(read(tmp_path, rows, mapping), ItemRecord)] == ["1.png", None]
 
 
 def test_critiques_with_their_aius(tmp_path: Path) -> None:
@@ -276,7 +260,7 @@ critiques:
         "other": "",
         "gold": "y",
     }
-    (record,) = of(read(tmp_path, [row], mapping), ItemRecord)
+    (record,) = of_kind(read(tmp_path, [row], mapping), ItemRecord)
     human, reference = record.item.critiques
     assert (human.author, human.source, [aiu.text for aiu in human.aius or ()]) == (
         "human", "people", ["It is bad.", "It is short."]
@@ -297,7 +281,7 @@ weights:
         {"id": "2", "q": "?", "d_h": 50, "s_h": 50, "d_w": 0, "s_w": 0},
     ]
     records = read(tmp_path, rows, mapping)
-    assert [record.label.value for record in of(records, LabelRecord)] == [
+    assert [record.label.value for record in of_kind(records, LabelRecord)] == [
         {"depth": 60, "style": 40}, {"depth": 50, "style": 50}
     ]  # fmt: skip
     found = verdicts(records)
@@ -325,7 +309,7 @@ def test_aspects_can_differ_from_row_to_row(
 ) -> None:
     mapping = f"id: id\nprompt: q\nweights: [{{annotator: {{constant: ann}}, {block}}}]"
     rows = [{"id": "1", "q": "?", **first}, {"id": "2", "q": "?", **second}]
-    found = of(read(tmp_path, rows, mapping), LabelRecord)
+    found = of_kind(read(tmp_path, rows, mapping), LabelRecord)
     assert [label.label.value for label in found] == [{"depth": 60, "style": 40}, {"tone": 50, "fit": 50}]
     assert found[0].label.target.part != found[1].label.target.part
 
@@ -345,7 +329,7 @@ def test_a_second_file_is_joined_by_key_or_by_line(tmp_path: Path, join: str) ->
     (tmp_path / "gold.csv").write_text("name,winner,code\n1,2,S.txt\n2,1,S.txt\n")
     mapping = PAIR + f"join: {join}\ngold: [{{kind: preference, value: joined.winner}}]"
     records = read(tmp_path, [pair(), pair(id="2")], mapping)
-    assert [record.ruling.value for record in of(records, AdjudicationRecord)] == [2, 1]
+    assert [record.ruling.value for record in of_kind(records, AdjudicationRecord)] == [2, 1]
 
 
 @pytest.mark.parametrize(
@@ -494,12 +478,12 @@ def test_a_table_is_imported_whole_or_refused_in_a_sentence(
         sentence = str(error)
         assert sentence and "\n" not in sentence and len(sentence) < 600
         return
-    items = {record.item.id for record in of(records, ItemRecord)}
+    items = {record.item.id for record in of_kind(records, ItemRecord)}
     assert items
-    assert {record.label.target.item for record in of(records, LabelRecord)} <= items
-    assert {record.item for record in of(records, TraceRecord)} <= items
-    runs = [record.name for record in of(records, RunRecord)]
-    assert len(runs) == len(set(runs)) and {record.run for record in of(records, TraceRecord)} == set(runs)
+    assert {record.label.target.item for record in of_kind(records, LabelRecord)} <= items
+    assert {record.item for record in of_kind(records, TraceRecord)} <= items
+    runs = [record.name for record in of_kind(records, RunRecord)]
+    assert len(runs) == len(set(runs)) and {record.run for record in of_kind(records, TraceRecord)} == set(runs)
 
 
 usual = st.sampled_from(
@@ -522,7 +506,7 @@ def test_a_mapping_is_suggested_for_any_table_or_refused_in_a_sentence(
         sentence = str(error)
         assert "\n" not in sentence and len(sentence) < 600
         return
-    assert of(records, ItemRecord)
+    assert of_kind(records, ItemRecord)
 
 
 LONG_WITH_JUDGE = f"""{PAIR}
@@ -534,9 +518,9 @@ judges: [{{kind: preference, columns: [j]}}]
 def test_a_long_table_repeats_the_verdict_of_a_judge_on_each_row(tmp_path: Path) -> None:
     rows = [{"id": 1, "q": "?", "a": "x", "b": "y", "who": who, "v": 1, "j": 2} for who in ("ann", "ben")]
     records = read(tmp_path, rows, LONG_WITH_JUDGE)
-    assert len(of(records, LabelRecord)) == 2
+    assert len(labels_of(records)) == 2
     assert [verdict.value for verdict in verdicts(records).values()] == [2]
-    (trace,) = of(records, TraceRecord)
+    (trace,) = of_kind(records, TraceRecord)
     assert len([event for event in trace.events if isinstance(event, TurnCompleted)]) == 1
     rows[1]["j"] = 1
     with pytest.raises(FileFormatError, match="the verdict of 'j' on item '1' to be the same in all its rows"):
@@ -578,14 +562,13 @@ def test_a_verdict_has_the_confidence_of_its_column(tmp_path: Path) -> None:
 
 def test_gold_that_two_blocks_state_differently_is_refused(tmp_path: Path) -> None:
     mapping = PAIR + "gold: [{kind: preference, value: g}, {kind: preference, value: h}]"
-    assert len(of(read(tmp_path, [pair(g=1, h=1)], mapping), AdjudicationRecord)) == 1
+    assert len(of_kind(read(tmp_path, [pair(g=1, h=1)], mapping), AdjudicationRecord)) == 1
     with pytest.raises(FileFormatError, match="the gold of item '1' is stated twice: 1 and 2"):
         read(tmp_path, [pair(g=1, h=2)], mapping)
 
 
 def test_preferences_are_between_two_of_several_responses(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("id,a,b,c,ab,ac,gold,j\n1,So.,Thus.,Hence.,1,2,0,2\n2,Now.,Then.,,1,,,\n", encoding="utf-8")
+    path = write_content(tmp_path / "t.csv", "id,a,b,c,ab,ac,gold,j\n1,So.,Thus.,Hence.,1,2,0,2\n2,Now.,Then.,,1,,,\n")
     responses = [{"text": "a"}, {"text": "b"}, {"text": "c", "optional": True}]
     label = {"layout": "wide", "kind": "preference"}
     draft = {
@@ -603,16 +586,16 @@ def test_preferences_are_between_two_of_several_responses(tmp_path: Path) -> Non
     assert question.reading() == "1 is response 1, 2 is response 3, 0 a tie"
     draft["labels"][1] = {**draft["labels"][1], "confirmed": True}
     records = list(table.read(path, mappings.build_mapping(draft)))
-    labels = [record.label for record in records if isinstance(record, LabelRecord)]
+    labels = labels_of(records)
     assert [(own.target.item, own.target.part, own.value) for own in labels] == [
         ("1", "1-2", 1),
         ("1", "1-3", 2),
         ("2", "", 1),  # of the only two responses
     ]
-    golds = [record.ruling for record in records if isinstance(record, AdjudicationRecord)]
+    golds = gold_of(records)
     assert [(own.target.item, own.target.part, own.value) for own in golds] == [("1", "1-3", 0)]
-    (trace,) = [record for record in records if isinstance(record, TraceRecord)]
-    assert [(own.part, own.value) for own in trace.events[-1].verdict.opinions] == [("2-3", 2)]
+    (verdict,) = verdicts_of(records)
+    assert [(own.part, own.value) for own in verdict.opinions] == [("2-3", 2)]
     for pair in ([2, 1], [0, 1], [1]):
         with pytest.raises(FileFormatError):
             mappings.build_mapping(draft | {"labels": [label | {"annotators": ["ab"], "pair": pair}]})
@@ -637,8 +620,8 @@ def test_numbers_of_which_fewer_are_better_are_negative_and_words_keep_their_mea
     gold["values"] = {"-2": None}
     draft = {"id": "id", "responses": [{"text": "text"}], "labels": [marks], "gold": [gold]}
     records = list(table.read(path, mappings.build_mapping(draft)))
-    assert [own.label.value for own in records if isinstance(own, LabelRecord)] == [-2]
-    assert [own.ruling.value for own in records if isinstance(own, AdjudicationRecord)] == [-12]
+    assert [own.value for own in labels_of(records)] == [-2]
+    assert [own.value for own in gold_of(records)] == [-12]
     stated, _ = table.statements(path, mappings.build_mapping(draft))
     assert stated[1].lines() == ["'-2' -> no value: 1 times", "'12' -> -12: 1 times"]
     with pytest.raises(FileFormatError, match="`negative` is for a scale with `low` and `high`"):
@@ -658,14 +641,13 @@ def test_unused_fields_of_elements_that_are_named_by_their_number_are_listed(tmp
 
 def test_the_first_row_can_lack_the_record_of_an_optional_file(tmp_path: Path) -> None:
     (tmp_path / "texts.csv").write_text("key,text\n2,So.\n", encoding="utf-8")
-    path = tmp_path / "t.csv"
-    path.write_text("key,who,good\n1,ann,Yes\n2,ann,No\n", encoding="utf-8")
+    path = write_content(tmp_path / "t.csv", "key,who,good\n1,ann,Yes\n2,ann,No\n")
     scale = {"level": "nominal", "categories": ["No", "Yes"]}
     label = {"layout": "long", "kind": "answer", "annotator": "who", "value": "good", "scale": scale}
     draft = {"id": "key", "where": {"key": "2"}, "responses": [{"text": "joined.text"}], "labels": [label]}
     draft["join"] = {"file": "texts.csv", "key": "key", "optional": True}
     records = list(table.read(path, mappings.build_mapping(draft)))
-    assert [own.item.responses[0].text for own in records if isinstance(own, ItemRecord)] == ["So."]
+    assert [own.responses[0].text for own in items_of(records)] == ["So."]
     draft["responses"] = [{"text": "joined.words"}]
     with pytest.raises(FileFormatError, match=r"line 3, field 'joined\.words'"):
         list(table.read(path, mappings.build_mapping(draft)))
@@ -689,7 +671,7 @@ def read_long(
     }
     draft["labels"] = [{"layout": "long", "kind": "score", "scale": scale} | block]
     mapping = mappings.build_mapping(draft)
-    labels = [own.label for own in table.read(table_path, mapping) if isinstance(own, LabelRecord)]
+    labels = labels_of(table.read(table_path, mapping))
     found = [(own.target.item, own.annotator, own.target.criterion, own.value) for own in labels]
     assert "who" not in {name.rpartition(".")[2] for name in unused_fields(table_path, mapping)}
     return found, table.read_outcome(table_path, mapping).lines()
@@ -723,8 +705,7 @@ def test_sums_of_several_values_and_of_lists_in_several_rows_are_counted(tmp_pat
     notes = table.read_outcome(path, mappings.build_mapping(draft)).lines()
     assert "2 labels are the sum or mean of 6 values" in notes
     assert any(note.startswith("1 of them are of lists in several rows") for note in notes)
-    one_line = tmp_path / "t.json"
-    one_line.write_text(json.dumps([*rows, rows[1]]), encoding="utf-8")
+    one_line = write_content(tmp_path / "t.json", [*rows, rows[1]])
     notes = table.read_outcome(one_line, mappings.build_mapping(draft)).lines()
     assert any(note.startswith("1 of them are of lists in several rows") for note in notes)
 
@@ -744,14 +725,12 @@ def test_what_an_empty_cell_means_is_stated_as_it_is_imported(tmp_path: Path) ->
     for own in table.statements(path, mapping)[0]:
         assert own.lines() == ["'' -> a tie: 1 times", "'left' -> response 1: 1 times"]
     records = list(table.read(path, mapping))
-    assert [own.label.value for own in records if isinstance(own, LabelRecord)] == [1, 0]
-    traces = [record for record in records if isinstance(record, TraceRecord)]
-    assert [own.events[-1].verdict.value for own in traces] == [1, 0]
+    assert [own.value for own in labels_of(records)] == [1, 0]
+    assert [own.value for own in verdicts_of(records)] == [1, 0]
 
 
 def test_fields_of_the_row_around_a_list_are_used_by_its_block(tmp_path: Path) -> None:
-    path = tmp_path / "t.jsonl"
-    path.write_text(json.dumps({"id": "1", "a": "So.", "who": "ann", "marks": [{"kind": "x"}]}) + "\n")
+    path = write_content(tmp_path / "t.jsonl", [{"id": "1", "a": "So.", "who": "ann", "marks": [{"kind": "x"}]}])
     block = {"layout": "long", "kind": "score", "each": "marks", "annotator": "who", "value": {"constant": "1"}}
     block |= {"criterion_field": "kind", "aggregate": "sum", "scale": {"level": "interval", "low": 0, "high": 9}}
     draft = {"id": "id", "responses": [{"text": "a"}], "labels": [block]}

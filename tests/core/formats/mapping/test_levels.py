@@ -14,10 +14,10 @@ from core.formats.mapping.preview import unused_fields
 from core.formats.mapping.scope import recording_omissions
 from core.formats.mapping.suggest import apply_roles, apply_scales, apply_values, suggest_table
 from core.formats.mapping.table import roles
-from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, TraceRecord
 from core.formats.registry import read_records
 from tests.core.formats.mapping.test_public_layouts import confirmed
 from tests.core.formats.mapping.test_roles import RANGE, WORDS, text, write
+from tests.core.formats.shared import gold_of, items_of, labels_of, verdicts_of, write_content
 
 YES = ["No", "Yes"]
 
@@ -26,7 +26,7 @@ def labels(path: Path, draft: dict[str, Any] | None = None) -> list[tuple[str, s
     """Return item, part, annotator and value of the labels, with the suggestion confirmed."""
     mapping = confirmed(path, {}) if draft is None else build_mapping(draft | {"confirmed": True})
     records = read_records(path, mapping=mapping)
-    own = [record.label for record in records if isinstance(record, LabelRecord)]
+    own = labels_of(records)
     return [(label.target.item, label.target.part, label.annotator, label.value) for label in own]
 
 
@@ -49,16 +49,16 @@ def test_an_object_with_many_objects_is_the_list_of_the_items(tmp_path: Path) ->
     for content, first in ((dict.fromkeys([*books, "red2"], books["red"]) | books, "1-red"), (systems, "1-x-0")):
         path.write_text(json.dumps(content), encoding="utf-8")
         records = list(read_records(path, mapping=confirmed(path, {})))
-        items = [record.item for record in records if isinstance(record, ItemRecord)]
-        golds = [record.ruling.value for record in records if isinstance(record, AdjudicationRecord)]
+        items = items_of(records)
+        golds = [record.value for record in gold_of(records)]
         assert items[0].id == first and len(items) == len(golds) == len({item.id for item in items}) > 12
 
 
 def imported(path: Path, draft: dict[str, Any]) -> list[tuple[str, str | None, str | None, Any]]:
     """Return the prompt, the response, its system and the gold of each item."""
     records = list(read_records(path, mapping=build_mapping(draft)))
-    golds = {own.ruling.target.item: own.ruling.value for own in records if isinstance(own, AdjudicationRecord)}
-    items = [record.item for record in records if isinstance(record, ItemRecord)]
+    golds = {own.target.item: own.value for own in gold_of(records)}
+    items = items_of(records)
     return [(own.prompt, own.responses[0].text, own.responses[0].system, golds.get(own.id)) for own in items]
 
 
@@ -136,7 +136,7 @@ def test_systems_of_one_cell_are_an_item_each(tmp_path: Path) -> None:
     what = "each part of model between '|' is an item of its own, so the labels of such a row count once for each part"
     assert what in roles(path, build_mapping(draft))
     records = read_records(path, mapping=confirmed(path, {}))
-    found = [record.item.responses[0].system for record in records if isinstance(record, ItemRecord)]
+    found = [record.responses[0].system for record in items_of(records)]
     assert found == ["bart", "gpt", "bart", "gpt", "t5"] * 3
     with pytest.raises(FileFormatError, match="`divider` is between the elements of a text to `explode`"):
         build_mapping({"id": "{row}", "prompt": "context", "divider": "|"})
@@ -180,7 +180,7 @@ def test_a_person_states_the_list_of_items_a_judge_and_the_order_of_words(tmp_pa
     draft = apply_scales(draft, {"final": "c, b, a"})
     assert draft["judges"][1]["scale"] == {"level": "ordinal", "categories": ["c", "b", "a"]}
     records = list(read_records(path, mapping=build_mapping(_confirm(draft))))
-    assert sum(isinstance(record, TraceRecord) for record in records) == 2 * len(RATED)
+    assert len(verdicts_of(records)) == 2 * len(RATED)
     nested = write(tmp_path, [{"who": "x", "left": {"parts": [{"text": text(n), "score": n % 3} for n in RANGE]}}] * 2)
     draft = apply_roles(nested, {}, {"items": ["left.parts"], "response": ["text"]})
     assert (draft["explode"], draft["responses"]) == ("left.parts", [{"text": "text"}])
@@ -278,7 +278,7 @@ def test_rows_without_texts_or_items_and_empty_prompts_are_counted(tmp_path: Pat
     draft = {"explode": "as", "id": "{row}-{element}", "prompt": "q", "responses": [{"text": "t"}]}
     with recording_omissions() as omissions:
         records = list(read_records(path, mapping=build_mapping(draft | {"where_not": {"q": "off"}})))
-    assert sum(isinstance(record, ItemRecord) for record in records) == 2
+    assert len(items_of(records)) == 2
     assert omissions.notes() == [
         "1 of 4 rows left out by `where` or `where_not`",
         "1 records have an empty list, and no item",
@@ -295,8 +295,8 @@ def test_cells_are_filled_from_above_and_a_value_is_the_begin_of_a_text(tmp_path
     gold = {"kind": "preference", "value": {"field": "best", "first_words": 2}, "values": {"Text 1": 1, "Text 2": 2}}
     draft = {"id": "{row}", "prompt": "q", "responses": [{"text": "a"}, {"text": "b"}], "fill": ["q"], "gold": [gold]}
     records = list(read_records(write(tmp_path, rows), mapping=build_mapping(draft)))
-    assert [record.item.prompt for record in records if isinstance(record, ItemRecord)] == ["why", "why"]
-    assert [record.ruling.value for record in records if isinstance(record, AdjudicationRecord)] == [2, 1]
+    assert [record.prompt for record in items_of(records)] == ["why", "why"]
+    assert [record.value for record in gold_of(records)] == [2, 1]
 
 
 def test_a_list_of_lines_is_one_text_and_one_turn_is_no_conversation(tmp_path: Path) -> None:
@@ -325,7 +325,7 @@ def test_the_parts_of_a_text_are_the_values_of_numbered_criteria(tmp_path: Path)
     block |= {"value": "marks", "kind": "score", "scale": {"level": "interval", "low": 0, "high": 100}}
     draft = {"id": "{row}", "prompt": "q", "labels": [block]}
     records = read_records(write(tmp_path, [{"q": "why", "who": "w", "marks": "92#14"}]), mapping=build_mapping(draft))
-    found = [record.label for record in records if isinstance(record, LabelRecord)]
+    found = labels_of(records)
     assert [(label.target.criterion, label.value) for label in found] == [("1", 92), ("2", 14)]
 
 
@@ -343,8 +343,9 @@ def test_a_column_of_another_name_has_the_system_of_usual_columns(tmp_path: Path
 
 
 def test_columns_with_a_number_in_their_names_are_a_list_of_items(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("Input.text_1,Input.text_2,Answer.q_2,Answer.q_1,who\nSo.,Thus.,No,Yes,ann\n", encoding="utf-8")
+    path = write_content(
+        tmp_path / "t.csv", "Input.text_1,Input.text_2,Answer.q_2,Answer.q_1,who\nSo.,Thus.,No,Yes,ann\n"
+    )
     gold = [{"kind": "answer", "criterion": "r", "value": "q", "scale": {"level": "nominal", "categories": YES}}]
     draft = {"numbered": {"text": "Input.text_{n}", "q": "Answer.q_{n}"}, "explode": "numbered"}
     draft |= {"id": "{row}-{element}", "prompt": "who", "responses": [{"text": "text"}], "gold": gold}

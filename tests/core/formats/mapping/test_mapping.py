@@ -13,6 +13,7 @@ from core.formats.records import CriterionRecord, ItemRecord, ScaleRecord
 from core.formats.registry import read_records
 from core.items import Item
 from core.labels import PREFERENCE, Scale
+from tests.core.formats.shared import write_content
 
 MINIMAL = {"id": "id", "prompt": "question", "responses": [{"text": "answer"}]}
 WIDE = {"layout": "wide", "kind": "preference", "annotators": ["ann", "ben"]}
@@ -193,8 +194,7 @@ def test_an_item_without_aspects_is_serialised_as_before() -> None:
 
 
 def test_blocks_of_several_kinds_share_the_definition_of_their_criterion(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("id,a,b,ann,s1\n1,So.,Thus.,2,4\n", encoding="utf-8")
+    path = write_content(tmp_path / "t.csv", "id,a,b,ann,s1\n1,So.,Thus.,2,4\n")
     label = {"layout": "wide", "kind": "preference", "criterion": "tone", "annotators": ["ann"]}
     scale = {"level": "ordinal", "categories": [1, 2, 3, 4]}
     judge = {"kind": "score", "criterion": "tone", "judge": {"constant": "j"}, "value": "s1", "response": 1}

@@ -1,6 +1,5 @@
 """What an import would get wrong or leave out is refused, corrected or counted."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +9,8 @@ from core.errors import FileFormatError
 from core.formats.mapping import table
 from core.formats.mapping.mapping import build_mapping
 from core.formats.mapping.table import read_outcome
-from core.formats.records import (
-    AdjudicationRecord,
-    ItemRecord,
-    LabelRecord,
-    Record,
-    TraceRecord,
-    without_contradictions,
-)
-from core.trace import VerdictReached
+from core.formats.records import Record, without_contradictions
+from tests.core.formats.shared import gold_of, items_of, labels_of, verdicts_of, write_content
 
 FIVE = {"level": "ordinal", "categories": [1, 2, 3, 4, 5]}
 OPPOSITE = {"level": "ordinal", "categories": [5, 4, 3, 2, 1]}
@@ -30,19 +22,17 @@ GOLD = {"kind": "score", "criterion": "c", "scale": FIVE, "value": "y"}
 
 def read(folder: Path, content: str | list[Any], draft: dict[str, Any]) -> tuple[list[Record], list[str]]:
     """Return the records of a table, by default with the response `a`, and the notes of its import."""
-    path = folder / ("t.csv" if isinstance(content, str) else "t.json")
-    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    path = write_content(folder / ("t.csv" if isinstance(content, str) else "t.json"), content)
     mapping = build_mapping({"id": "id", "responses": [{"text": "a"}]} | draft)
     return list(table.read(path, mapping)), read_outcome(path, mapping).lines()
 
 
 def labels(records: list[Record]) -> list[Any]:
-    return [own.label.value for own in records if isinstance(own, LabelRecord)]
+    return [own.value for own in labels_of(records)]
 
 
 def verdicts(records: list[Record]) -> list[Any]:
-    events = [own.events[-1] for own in records if isinstance(own, TraceRecord)]
-    return [own.value for event in events if isinstance(event, VerdictReached) for own in event.verdict.opinions]
+    return [own.value for verdict in verdicts_of(records) for own in verdict.opinions]
 
 
 @pytest.mark.parametrize(
@@ -99,52 +89,61 @@ def test_the_name_of_a_system_is_its_place_in_the_pair(tmp_path: Path, value: An
         read(tmp_path, f"{row}alpha\n", {"responses": responses, "labels": [block]})
 
 
-def test_sums_and_means_are_not_translated_again(tmp_path: Path) -> None:
-    block = LONG | {"scale": NINE, "aggregate": "mean", "values": {"1": 5, "5": 1}}
-    rows = "id,a,who,s\n1,So.,ann,1\n1,So.,ann,1\n2,So.,ben,4\n2,So.,ben,5\n"
-    assert labels(read(tmp_path, rows, {"labels": [block]})[0]) == [5, 2.5]
-    records, _ = read(tmp_path, rows, {"labels": [block | {"aggregate": "sum", "values": {"9": None}}]})
-    assert labels(records) == [2, 9]
-
-
 def test_later_values_of_a_first_one_are_on_the_scale(tmp_path: Path) -> None:
     rows = "id,a,who,s\n1,So.,ann,1\n1,So.,ann,banana\n"
     with pytest.raises(FileFormatError, match=r"line 3, field 's': .*'banana'"):
         read(tmp_path, rows, {"labels": [LONG | {"aggregate": "first"}]})
 
 
-def test_an_element_has_only_its_own_fields_if_others_have_them(tmp_path: Path) -> None:
-    replies = [{"text": "R1", "score": 2}, {"text": "R2"}]
-    draft = {"id": "{id}-{element}", "explode": "replies", "responses": [{"text": "text"}]}
-    draft["labels"] = [SCORE | {"annotators": ["score"]}]
-    records, _ = read(tmp_path, [{"id": "d", "score": 5, "who": "ann", "replies": replies}], draft)
-    assert labels(records) == [2]
-    draft["labels"] = [LONG | {"value": "score"}]
-    records, _ = read(tmp_path, [{"id": "d", "score": 5, "who": "ann", "replies": replies}], draft)
-    assert labels(records) == [2]
+PAIR = {"responses": [{"text": "a"}, {"text": "a"}]}
+THREE = {"responses": [{"text": "a"}, {"text": "b"}, {"text": "c", "optional": True}]}
+MARGIN = {"layout": "long", "kind": "preference", "annotator": {"constant": "ann"}}
+MARGIN |= {"value": {"compare": ["x", "y"], "margin": 0.1}}
+RANKING = {"layout": "ranking", "kind": "preference", "annotator": "who", "ranking": {"ranks": ["x", "y", "z"]}}
+OBJECT = {"layout": "long", "kind": "score", "scale": FIVE, "each": "o", "annotator": "{element}", "value": "o"}
+MEAN = LONG | {"scale": NINE, "aggregate": "mean", "values": {"1": 5, "5": 1}}
+SUM = LONG | {"scale": NINE, "aggregate": "sum", "values": {"9": None}}
+MARKED = "id,a,who,s\n1,So.,ann,1\n1,So.,ann,1\n2,So.,ben,4\n2,So.,ben,5\n"
+REPLIES = [{"id": "d", "score": 5, "who": "ann", "replies": [{"text": "R1", "score": 2}, {"text": "R2"}]}]
+REPLY = {"id": "{id}-{element}", "explode": "replies", "responses": [{"text": "text"}]}
+
+
+@pytest.mark.parametrize(
+    ("rows", "draft", "block", "values"),
+    [
+        pytest.param(MARKED, {}, MEAN, [5, 2.5], id="a mean is not translated again"),
+        pytest.param(MARKED, {}, SUM, [2, 9], id="a sum is not translated again"),
+        pytest.param(REPLIES, REPLY, SCORE | {"annotators": ["score"]}, [2], id="own fields in the wide layout"),
+        pytest.param(REPLIES, REPLY, LONG | {"value": "score"}, [2], id="own fields in the long layout"),
+        pytest.param("id,a,x,y\n1,So.,0.8,0.7\n2,No.,0.8,0.69\n", PAIR, MARGIN, [0, 1], id="a margin has its end"),
+        pytest.param('id,a,o\n1,So.,"{""ann"": 3, ""ben"": 4}"\n', {}, OBJECT, [3, 4], id="objects in cells"),
+        pytest.param("id,a,b,c,who,x,y,z\n1,A,B,,ann,1,2,\n", THREE, RANKING, [1], id="no third response"),
+        pytest.param(
+            "id,a,x\n1,So.,0.0\n2,No.,1.0\n3,Go.,5\n",
+            {},
+            SCORE | {"annotators": ["x"], "values": {0: None, 1: 5, 5: 1}},
+            [5, 1],
+            id="spellings of a number",
+        ),
+    ],
+)
+def test_labels_have_the_value_that_the_block_means(
+    tmp_path: Path, rows: Any, draft: dict[str, Any], block: dict[str, Any], values: list[Any]
+) -> None:
+    assert labels(read(tmp_path, rows, draft | {"labels": [block]})[0]) == values
 
 
 @pytest.mark.parametrize(("name", "column"), [('"v.1"', "v.1"), (" g ", "g"), ('"g {1}"', "g {1}")])
 def test_a_filled_column_is_spelled_as_in_any_mapping(tmp_path: Path, name: str, column: str) -> None:
     records, _ = read(tmp_path, f"id,a,{column}\n1,So.,g1\n2,Thus.,\n", {"group": name, "fill": [name]})
-    assert [own.item.group for own in records if isinstance(own, ItemRecord)] == ["g1", "g1"]
+    assert [own.group for own in items_of(records)] == ["g1", "g1"]
 
 
 @pytest.mark.parametrize(("value", "cells"), [(True, "True,False"), (1, "1.0,0.0"), ("true", "true,false")])
 def test_rows_are_selected_by_what_a_cell_means(tmp_path: Path, value: Any, cells: str) -> None:
     first, second = cells.split(",")
     records, _ = read(tmp_path, f"id,a,bad\n1,So.,{first}\n2,Thus.,{second}\n", {"where_not": {"bad": value}})
-    assert [own.item.id for own in records if isinstance(own, ItemRecord)] == ["2"]
-
-
-def test_a_margin_includes_its_end(tmp_path: Path) -> None:
-    block = {"layout": "long", "kind": "preference", "annotator": {"constant": "ann"}}
-    block["value"] = {"compare": ["x", "y"], "margin": 0.1}
-    responses = [{"text": "a"}, {"text": "a"}]
-    records, _ = read(
-        tmp_path, "id,a,x,y\n1,So.,0.8,0.7\n2,No.,0.8,0.69\n", {"responses": responses, "labels": [block]}
-    )
-    assert labels(records) == [0, 1]
+    assert [own.id for own in items_of(records)] == ["2"]
 
 
 def test_two_columns_of_one_number_are_refused(tmp_path: Path) -> None:
@@ -170,13 +169,7 @@ def test_rows_beyond_a_shorter_file_and_items_without_text_are_counted(tmp_path:
     records, notes = read(tmp_path, "id,a\n1,So.\n2,\n3,Thus.\n", draft)
     assert "2 rows have no record in a joined file" in notes
     assert "1 rows left out: they are null, or prompt and responses are empty" in notes
-    assert [own.item.id for own in records if isinstance(own, ItemRecord)] == ["1", "3"]
-
-
-def test_objects_in_cells_of_a_table_are_exploded(tmp_path: Path) -> None:
-    block = {"layout": "long", "kind": "score", "scale": FIVE, "each": "o", "annotator": "{element}", "value": "o"}
-    rows = 'id,a,o\n1,So.,"{""ann"": 3, ""ben"": 4}"\n'
-    assert labels(read(tmp_path, rows, {"labels": [block]})[0]) == [3, 4]
+    assert [own.id for own in items_of(records)] == ["1", "3"]
 
 
 def test_a_record_without_the_list_can_be_left_out_by_its_values(tmp_path: Path) -> None:
@@ -192,11 +185,11 @@ def test_parts_of_a_text_can_have_parallel_lists_and_the_parts_before_them(tmp_p
     draft |= {"responses": [{"text": "models"}], "labels": [SCORE | {"annotators": ["scores"]}]}
     records, _ = read(tmp_path, rows, draft)
     assert labels(records) == [1, 5]
-    assert [own.item.context for own in records if isinstance(own, ItemRecord)] == [None, "bart"]
+    assert [own.context for own in items_of(records)] == [None, "bart"]
     turns = [{"who": "a", "said": "Hi."}, {"who": "b", "said": "Ho."}, {"who": "a", "said": "Ha."}]
     draft = {"id": "{element}", "explode": "turns", "context": "before.*.said", "responses": [{"text": "said"}]}
     records, _ = read(tmp_path, [{"turns": turns}], draft)
-    assert [own.item.context for own in records if isinstance(own, ItemRecord)] == [None, "Hi.", "Hi.\nHo."]
+    assert [own.context for own in items_of(records)] == [None, "Hi.", "Hi.\nHo."]
 
 
 def test_records_are_joined_to_elements_of_lists(tmp_path: Path) -> None:
@@ -205,18 +198,11 @@ def test_records_are_joined_to_elements_of_lists(tmp_path: Path) -> None:
     draft = {"id": "idea", "explode": "idea", "parallel": ["s"], "responses": [{"text": "joined.title"}], "join": join}
     draft["labels"] = [SCORE | {"annotators": ["s"]}]
     records, _ = read(tmp_path, [{"idea": ["y", "x"], "s": [2, 3]}], draft)
-    assert [own.item.responses[0].text for own in records if isinstance(own, ItemRecord)] == ["Y", "X"]
+    assert [own.responses[0].text for own in items_of(records)] == ["Y", "X"]
     with pytest.raises(FileFormatError, match=r"names\.csv has no record 'z'; its first is 'x'"):
         read(tmp_path, [{"idea": ["z"], "s": [2]}], draft)
     with pytest.raises(FileFormatError, match=r"names\.csv: line 2, field 'kye': there is no such field"):
         read(tmp_path, [{"idea": ["x"], "s": [2]}], draft | {"join": join | {"other_key": "kye"}})
-
-
-def test_the_ranking_of_a_response_that_an_item_lacks_is_of_the_others(tmp_path: Path) -> None:
-    responses = [{"text": "a"}, {"text": "b"}, {"text": "c", "optional": True}]
-    block = {"layout": "ranking", "kind": "preference", "annotator": "who", "ranking": {"ranks": ["x", "y", "z"]}}
-    rows = "id,a,b,c,who,x,y,z\n1,A,B,,ann,1,2,\n"
-    assert labels(read(tmp_path, rows, {"responses": responses, "labels": [block]})[0]) == [1]
 
 
 def test_two_mappings_do_not_state_one_target_twice(tmp_path: Path) -> None:
@@ -227,7 +213,7 @@ def test_two_mappings_do_not_state_one_target_twice(tmp_path: Path) -> None:
     first, second = ([read(tmp_path, rows, {"gold": [GOLD | {"value": own}]})[0]] for own in "xy")
     with pytest.raises(FileFormatError, match="mapping 1 has gold for item '1'"):
         list(without_contradictions([*first, *second]))
-    assert any(isinstance(own, AdjudicationRecord) for own in without_contradictions(first))
+    assert gold_of(without_contradictions(first))
 
 
 def test_texts_that_are_taken_from_transcripts_are_counted(tmp_path: Path) -> None:
@@ -235,15 +221,10 @@ def test_texts_that_are_taken_from_transcripts_are_counted(tmp_path: Path) -> No
     unknown = [{"text": "Yes."}, {"text": "Why?"}]
     rows = [{"id": "1", "a": None, "t": spoken}, {"id": "2", "a": "So.", "t": unknown}]
     records, notes = read(tmp_path, rows, {"responses": [{"text": "a", "transcript": "t"}]})
-    assert [own.item.responses[0].text for own in records if isinstance(own, ItemRecord)] == ["Yes.", "So."]
+    assert [own.responses[0].text for own in items_of(records)] == ["Yes.", "So."]
     assert "1 responses have no text, but the last one of their transcript" in notes
     _, notes = read(tmp_path, rows, {"responses": [{"transcript": "t"}]})
     assert "1 transcripts do not say who speaks: the last message is taken for the answer" in notes
-
-
-def test_the_meaning_of_a_number_is_that_of_its_spellings(tmp_path: Path) -> None:
-    block = SCORE | {"annotators": ["x"], "values": {0: None, 1: 5, 5: 1}}
-    assert labels(read(tmp_path, "id,a,x\n1,So.,0.0\n2,No.,1.0\n3,Go.,5\n", {"labels": [block]})[0]) == [5, 1]
 
 
 def test_lines_that_are_lists_are_records(tmp_path: Path) -> None:
@@ -256,16 +237,10 @@ def test_lines_of_a_text_are_joined_by_their_number(tmp_path: Path) -> None:
     (tmp_path / "t.en").write_text("First.\n\nThird, and last.\n", encoding="utf-8")
     draft = {"responses": [{"text": "joined.value"}], "join": {"file": "t.en", "key": "id", "other_key": "{row}"}}
     records, _ = read(tmp_path, "id,a\n3,x\n1,y\n", draft)
-    assert [own.item.responses[0].text for own in records if isinstance(own, ItemRecord)] == [
+    assert [own.responses[0].text for own in items_of(records)] == [
         "Third, and last.",
         "First.",
     ]
-
-
-def test_an_object_over_several_lines_is_one_record_whatever_its_suffix(tmp_path: Path) -> None:
-    path = tmp_path / "t.jsonl"
-    path.write_text(json.dumps({"id": "1", "a": "So."}, indent=1), encoding="utf-8")
-    assert len(list(table.read(path, build_mapping({"id": "id", "responses": [{"text": "a"}]})))) == 1
 
 
 def test_a_part_of_a_divided_text_is_a_value(tmp_path: Path) -> None:
@@ -281,9 +256,9 @@ def test_texts_can_be_templates_and_reasons_lists(tmp_path: Path) -> None:
     rows = [{"id": "1", "q": "Why?", "a": "So.", "topic": None, "s": 4, "why": ["First.", "Second."]}]
     block = LONG | {"annotator": {"constant": "ann"}, "reason": "why"}
     records, _ = read(tmp_path, rows, draft | {"labels": [block]})
-    (item,) = [own.item for own in records if isinstance(own, ItemRecord)]
+    (item,) = items_of(records)
     assert (item.prompt, item.responses[0].text, item.context) == ("Why? ().", "Claim 1: So.", None)
-    assert [own.label.reason for own in records if isinstance(own, LabelRecord)] == ["First.\nSecond."]
+    assert [own.reason for own in labels_of(records)] == ["First.\nSecond."]
     with pytest.raises(FileFormatError, match="no record of the file has this field"):
         read(tmp_path, rows, draft | {"context": "{theme}"})
 
@@ -299,11 +274,11 @@ def test_a_record_without_an_inner_list_can_be_left_out_by_its_values(tmp_path: 
 
 
 def test_records_that_are_null_keep_their_place_and_are_left_out(tmp_path: Path) -> None:
-    (tmp_path / "r.json").write_text(json.dumps([{"text": "One."}, {"text": "Two."}, None]), encoding="utf-8")
+    write_content(tmp_path / "r.json", [{"text": "One."}, {"text": "Two."}, None])
     draft = {"id": "{row}", "responses": [{"text": "joined.text"}], "join": {"file": "r.json"}}
     rows = [None, {"x": 4}, None]
     records, notes = read(tmp_path, rows, draft | {"labels": [SCORE | {"annotators": ["x"]}]})
-    assert [own.item.responses[0].text for own in records if isinstance(own, ItemRecord)] == ["Two."]
+    assert [own.responses[0].text for own in items_of(records)] == ["Two."]
     assert labels(records) == [4] and any(note.startswith("2 rows left out: they are null") for note in notes)
 
 
@@ -313,12 +288,12 @@ def test_a_template_without_any_text_is_a_response_that_is_missing(tmp_path: Pat
         read(tmp_path, rows, {"responses": [{"text": "{a}."}]})
     draft = {"prompt": {"constant": "Why?"}, "responses": [{"text": "{a}.", "optional": True}]}
     records, _ = read(tmp_path, rows, draft | {"labels": [SCORE | {"annotators": ["x"], "response": 1}]})
-    assert [own.item.responses for own in records if isinstance(own, ItemRecord)] == [()] and labels(records) == []
+    assert [own.responses for own in items_of(records)] == [()] and labels(records) == []
 
 
 def test_lists_in_a_joined_file_are_parallel_to_the_exploded_one(tmp_path: Path) -> None:
     judged = {"steps": [{"met": 5}, {"met": 2}]}
-    (tmp_path / "judge.json").write_text(json.dumps([judged]), encoding="utf-8")
+    write_content(tmp_path / "judge.json", [judged])
     draft = {"id": "{element}", "explode": "steps", "parallel": ["joined.steps"], "join": {"file": "judge.json"}}
     draft["labels"] = [SCORE | {"annotators": ["met"]}]
     draft["judges"] = [{"kind": "score", "criterion": "c", "columns": ["joined.steps.met"], "scale": FIVE}]

@@ -11,12 +11,12 @@ from core.formats.mapping.items import is_exchanged
 from core.formats.mapping.mapping import Mapping, build_mapping, dump_mapping, load_mappings
 from core.formats.mapping.suggest import suggest_table
 from core.formats.mapping.table import questions
-from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, Record, TraceRecord
+from core.formats.records import AdjudicationRecord, LabelRecord, Record, TraceRecord
 from core.formats.registry import read_records
 from core.labels import Value
 from core.trace import VerdictReached
 from tests.core.formats.mapping.test_judges_and_gold import read
-from tests.core.formats.shared import MAPPINGS
+from tests.core.formats.shared import MAPPINGS, items_of, labels_of, of_kind, verdicts_of
 from tests.paths import ROOT
 
 LAYOUTS = ROOT / "tests" / "fixtures" / "layouts"
@@ -76,35 +76,31 @@ def values(records: list[Record]) -> dict[str, list[Any]]:
     return found
 
 
-def items(records: list[Record]) -> list[Any]:
-    return [record.item for record in records if isinstance(record, ItemRecord)]
-
-
 @pytest.mark.parametrize("name", VALUES)
 def test_a_public_layout_has_its_items_and_values(name: str) -> None:
     records = imported(name)
     assert values(records) == VALUES[name]
-    assert all(item.prompt and all(response.text for response in item.responses) for item in items(records))
+    assert all(item.prompt and all(response.text for response in item.responses) for item in items_of(records))
 
 
 @pytest.mark.parametrize("name", PREFERRED)
 def test_shuffled_responses_are_in_either_order_and_the_gold_names_the_chosen_one(name: str) -> None:
     records = imported(name)
     gold = values(records)["gold"]
-    chosen = [item.responses[value - 1].text for item, value in zip(items(records), gold, strict=True)]
+    chosen = [item.responses[value - 1].text for item, value in zip(items_of(records), gold, strict=True)]
     assert set(gold) == {1, 2}
     assert all(PREFERRED[name] in text for text in chosen)
 
 
 def test_questions_of_mt_bench_have_their_category_as_scenario(tmp_path: Path) -> None:
-    assert [item.scenario for item in items(imported("mt_bench"))] == [None]
+    assert [item.scenario for item in items_of(imported("mt_bench"))] == [None]
     path = tmp_path / "data.jsonl"
     question = (
         "Compose an engaging travel blog post about a recent trip to Hawaii, highlighting cultural experiences and"
     )
     path.write_text(table_of("mt_bench").read_text().replace("Name a river.", f"{question} must-see attractions."))
     records = list(read_records(path, mapping=load_mappings(MAPPINGS / "mt_bench.yaml")[0]))
-    assert [item.scenario for item in items(records)] == ["writing"]
+    assert [item.scenario for item in items_of(records)] == ["writing"]
 
 
 SUGGESTED: dict[str, dict[str, list[Any]]] = {
@@ -140,12 +136,12 @@ def test_the_suggested_mapping_of_a_public_layout_is_imported(name: str) -> None
     path = table_of(name)
     records = list(read_records(path, mapping=confirmed(path, STATED.get(name, {}))))
     own = imported(name)
-    by_id = {item.prompt: [response.text for response in item.responses] for item in items(own)}
+    by_id = {item.prompt: [response.text for response in item.responses] for item in items_of(own)}
     assert {name: sorted(own, key=str) for name, own in values(records).items()} == {
         name: sorted(own, key=str) for name, own in SUGGESTED[name].items()
     }
     if name not in ("alignbench", "mt_bench"):  # answers in a second file; dialogues with the second turn
-        assert {item.prompt: [response.text for response in item.responses] for item in items(records)} == by_id
+        assert {item.prompt: [response.text for response in item.responses] for item in items_of(records)} == by_id
 
 
 def test_every_mapping_in_the_documentation_has_a_test_of_its_layout() -> None:
@@ -162,20 +158,20 @@ def test_a_dumped_mapping_is_read_back_equal(tmp_path: Path, name: str) -> None:
 
 
 def test_a_conversation_is_one_text_with_its_roles() -> None:
-    (item,) = items(imported("helpsteer3"))
+    (item,) = items_of(imported("helpsteer3"))
     assert item.prompt == "user: Name a river.\n\nassistant: The Rhine.\n\nuser: Another one?"
 
 
 def test_a_slice_of_a_conversation_and_its_last_message(tmp_path: Path) -> None:
     turns = [{"role": "user", "content": "Q"}, {"role": "assistant", "content": [{"type": "text", "text": "A"}]}]
-    (item,) = items(
+    (item,) = items_of(
         read(tmp_path, [{"chosen": turns}], 'id: "{row}"\nprompt: "chosen.:-1"\nresponses: [{text: chosen.-1}]')
     )
     assert (item.prompt, item.responses[0].text) == ("Q", "A")
 
 
 def test_the_errors_of_one_rater_are_one_label_with_all_categories() -> None:
-    labels = [record.label for record in imported("wmt_mqm") if isinstance(record, LabelRecord)]
+    labels = labels_of(imported("wmt_mqm"))
     assert (labels[0].value, labels[0].reason) == (-6, "Accuracy/Omission\nFluency/Grammar")
 
 
@@ -190,9 +186,9 @@ judges: [{kind: preference, judge: {constant: g}, value: g, order: order}]
 """
     rows = [{"id": str(n), "q": "Q", "a": "A", "b": "B", "ann": 1, "g": 2, "order": "12"} for n in range(8)]
     records = read(tmp_path, rows, mapping)
-    shown = [record.events[0].turn.shown for record in records if isinstance(record, TraceRecord)]
+    shown = [record.events[0].turn.shown for record in of_kind(records, TraceRecord)]
     exchanged = [is_exchanged(row["id"]) for row in rows]
-    assert [item.responses[0].text for item in items(records)] == ["B" if other else "A" for other in exchanged]
+    assert [item.responses[0].text for item in items_of(records)] == ["B" if other else "A" for other in exchanged]
     assert values(records) == {
         "labels": [1 + other for other in exchanged],
         "judges": [2 - other for other in exchanged],
@@ -266,7 +262,7 @@ labels:
   - {layout: ranking, annotator: who, ranking: {ranks: [ra, rb, rc]}}
 """
     rows = "id,a,b,c,who,ra,rb,rc\n1,A,B,C,ann,1,2,2\n1,A,B,C,ben,3,,1\n"
-    labels = [record.label for record in read(tmp_path, rows, mapping, "t.csv") if isinstance(record, LabelRecord)]
+    labels = labels_of(read(tmp_path, rows, mapping, "t.csv"))
     assert [(label.annotator, label.target.part, label.value) for label in labels] == [
         ("ann", "1-2", 1),
         ("ann", "1-3", 1),
@@ -279,7 +275,7 @@ labels:
     with pytest.raises(FileFormatError, match=r"line 3, field 'rb': expected a rank from 0 on .*add it to `values`"):
         read(tmp_path, blank, mapping, "t.csv")
     stated = mapping.replace("annotator: who", 'values: {"-1": null}, annotator: who')
-    assert labels == [own.label for own in read(tmp_path, blank, stated, "t.csv") if isinstance(own, LabelRecord)]
+    assert labels == labels_of(read(tmp_path, blank, stated, "t.csv"))
     two = mapping.replace(", {text: c}", "")
     with pytest.raises(FileFormatError, match="expected a rank for each of 2 responses, not 3"):
         read(tmp_path, rows, two, "t.csv")
@@ -292,7 +288,7 @@ responses: [{text: a}, {text: b}]
 judges: [{kind: preference, judge: {constant: g}, ranking: {ranks: scores, higher_is_better: true}}]
 """
     records = read(tmp_path, [{"id": "1", "a": "A", "b": "B", "scores": [3, 7]}], mapping)
-    (opinion,) = next(record for record in records if isinstance(record, TraceRecord)).events[-1].verdict.opinions
+    (opinion,) = verdicts_of(records)[0].opinions
     assert (opinion.part, opinion.value) == ("", 2)
 
 
@@ -312,7 +308,7 @@ def test_a_winner_can_be_the_name_of_a_system(tmp_path: Path) -> None:
 
 
 def test_cells_that_hold_json_are_paths_too(tmp_path: Path) -> None:
-    (item,) = items(
+    (item,) = items_of(
         read(tmp_path, 'id,a\n1,"{""text"": [""A""]}"\n', "id: id\nresponses: [{text: a.text.-1}]", "t.csv")
     )
     assert item.responses[0].text == "A"
@@ -321,12 +317,12 @@ def test_cells_that_hold_json_are_paths_too(tmp_path: Path) -> None:
 def test_where_reads_the_rows_with_the_listed_values(tmp_path: Path) -> None:
     mapping = build_mapping({"id": "id", "responses": [{"text": "a"}], "where": {"turn": [1, "2"]}})
     (tmp_path / "t.csv").write_text("id,a,turn\n1,A,1\n2,A,2\n3,A,3\n", encoding="utf-8")
-    assert [item.id for item in items(list(read_records(tmp_path / "t.csv", mapping=mapping)))] == ["1", "2"]
+    assert [item.id for item in items_of(list(read_records(tmp_path / "t.csv", mapping=mapping)))] == ["1", "2"]
 
 
 def test_a_system_is_a_part_of_a_field_and_numbered_objects_are_items(tmp_path: Path) -> None:
     rows = {"1": {"text": "A", "run": "gpt-7"}, "2": {"text": "B", "run": "llama-8"}}
     mapping = 'explode: "*"\nid: "{element}"\nresponses: [{text: text, system: {field: run, before_last: "-"}}]'
-    items = [own.item for own in read(tmp_path, rows, mapping, "t.json") if isinstance(own, ItemRecord)]
+    items = items_of(read(tmp_path, rows, mapping, "t.json"))
     assert [own.responses[0].system for own in items] == ["gpt", "llama"]
     assert suggest_table(tmp_path / "t.json")["explode"] == "*"

@@ -20,6 +20,7 @@ from core.formats.mapping.table import questions, read_outcome, roles, statement
 from core.formats.registry import read_records
 from tests.core.formats.mapping.test_public_layouts import confirmed
 from tests.core.formats.mapping.test_suggested_layouts import values_of
+from tests.core.formats.shared import write_content
 
 RANGE = range(12)
 WORDS = ["red", "green", "blue", "grey", "pink", "cyan", "lime", "gold", "teal", "navy", "plum", "rust"]
@@ -30,9 +31,7 @@ def text(*parts: Any) -> str:
 
 
 def write(tmp_path: Path, rows: list[dict[str, Any]]) -> Path:
-    path = tmp_path / "t.json"
-    path.write_text(json.dumps(rows), encoding="utf-8")
-    return path
+    return write_content(tmp_path / "t.json", rows)
 
 
 RATED = [

@@ -16,6 +16,7 @@ from core.formats.mapping import mapping, table
 from core.formats.mapping import rows as row_readers
 from core.formats.mapping.fields import MISSING, get_value, parse_nested
 from core.formats.mapping.rows import SUFFIXES, parse_number, read_rows
+from tests.core.formats.shared import write_content
 
 
 def read_content(path: Path, content: str | bytes) -> list[tuple[int, Any]]:
@@ -40,29 +41,46 @@ def test_a_file_without_a_header_loses_no_row(tmp_path: Path) -> None:
     assert [line for line, _ in read_rows(tmp_path / "t.tsv", header=False)] == [1, 2]
 
 
-def test_a_text_file_is_json_lines_or_delimited_and_lines_can_be_plain_values(tmp_path: Path) -> None:
-    rows = {"a": "1", "b": "x"}
+def test_a_text_file_is_json_lines_or_delimited(tmp_path: Path) -> None:
     for content in ('{"a": "1", "b": "x"}\n' * 2, "a\tb\n1\tx\n1\tx\n", "a;b\n1;x\n1;x\n"):
-        assert [row for _, row in read_content(tmp_path / "t.txt", content)] == [rows, rows]
-    assert read_content(tmp_path / "t.jsonl", '3.5\n\n"good"\n') == [(1, {"value": 3.5}), (3, {"value": "good"})]
-    with pytest.raises(FileFormatError, match="line 1: expected a record with named fields"):
-        read_content(tmp_path / "t.json", "[1]")
+        assert [row for _, row in read_content(tmp_path / "t.txt", content)] == [ONE, ONE]
 
 
 QUOTES = "; if quotation marks do not enclose cells, add `quotes: false` to the mapping"
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("t.csv", "a,b\n1,x\n"),
-        ("t.csv", "\ufeffa,b\r\n1,x\r\n\r\n"),
-        ("t.csv", "a;b\n1;x\n"),
-        ("t.tsv", "a\tb\n1\tx\n"),
-    ],
-)
-def test_delimited_text_is_read_with_its_header(tmp_path: Path, name: str, content: str) -> None:
-    assert read_content(tmp_path / name, content) == [(2, {"a": "1", "b": "x"})]
+ONE = {"a": "1", "b": "x"}
+READ: dict[str, tuple[str, str, list[tuple[int, Any]]]] = {
+    "commas": ("t.csv", "a,b\n1,x\n", [(2, ONE)]),
+    "a byte order mark, and lines of Windows": ("t.csv", "\ufeffa,b\r\n1,x\r\n\r\n", [(2, ONE)]),
+    "semicolons": ("t.csv", "a;b\n1;x\n", [(2, ONE)]),
+    "tabs": ("t.tsv", "a\tb\n1\tx\n", [(2, ONE)]),
+    "a first line that names the separator": ("t.csv", "sep=|\na|b\n1|x\n", [(3, ONE)]),
+    "a named separator beside others": ("t.csv", "\ufeffsep=;\r\na;b,c\r\n1;x\r\n", [(3, {"a": "1", "b,c": "x"})]),
+    "a separator in quotes": ("t.csv", 'id,"a; b"\n1,"x; y"\n', [(2, {"id": "1", "a; b": "x; y"})]),
+    "rows of empty cells": ("t.csv", "a;b\n1;x\n;;;;\n ;\n2;y\n", [(2, ONE), (5, {"a": "2", "b": "y"})]),
+    "a row over several lines": (
+        "t.csv", 'a,b\n1,"x\r\ny"\n2,z\n', [(2, {"a": "1", "b": "x\r\ny"}), (4, {"a": "2", "b": "z"})],
+    ),
+    "names divided by blanks, and cells by tabs": (
+        "t.csv", '# #id    who    label\n1\tx\t"a" tie\n', [(2, {"#id": "1", "who": "x", "label": '"a" tie'})],
+    ),
+    "an array": ("t.json", '[{"a": 1},\n {"a": 2}]', [(1, {"a": 1}), (2, {"a": 2})]),
+    "an array in lines": ("t.jsonl", '\ufeff[\r\n{"a":\r\n1},{"a": 2}]\r\n', [(2, {"a": 1}), (3, {"a": 2})]),
+    "lines": ("t.jsonl", '{"a": 1}\n\n  {"a": 2}\r\n', [(1, {"a": 1}), (3, {"a": 2})]),
+    "lines in a file of JSON": ("t.json", '{"a": 1}\n{"a": 2}', [(1, {"a": 1}), (2, {"a": 2})]),
+    "one object over many lines": ("t.json", '{\n"data": [\n1]}', [(1, {"data": [1]})]),
+    "one object over many lines in a file of lines": ("t.jsonl", '{\n"a": 1\n}', [(1, {"a": 1})]),
+    "a cell of pandas without a value": ("t.jsonl", '{"a": NaN}\n', [(1, {"a": None})]),
+    "lists": ("t.json", '[["a"], [{"b": 1}]]', [(1, {"value": ["a"]}), (1, {"value": [{"b": 1}]})]),
+    "plain values": ("t.jsonl", '3.5\n\n"good"\n', [(1, {"value": 3.5}), (3, {"value": "good"})]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", READ)
+def test_the_rows_of_a_file_have_their_lines(tmp_path: Path, layout: str) -> None:
+    name, content, rows = READ[layout]
+    assert read_content(tmp_path / name, content) == rows
 
 
 def test_tables_in_the_encodings_of_excel_are_read_and_a_guess_is_stated(tmp_path: Path) -> None:
@@ -81,27 +99,13 @@ def test_the_separator_is_detected_from_header_and_rows(tmp_path: Path) -> None:
     rows = read_content(tmp_path / "t.csv", 'id;"text, short";vote\n1;"yes, no";A\n2;so, so;B\n')
     assert rows == [(n, {"id": i, "text, short": t, "vote": v}) for n, i, t, v in (
         (2, "1", "yes, no", "A"), (3, "2", "so, so", "B"))]  # fmt: skip
-    assert read_content(tmp_path / "t.csv", 'id,"a; b"\n1,"x; y"\n') == [(2, {"id": "1", "a; b": "x; y"})]
     long = "id;q\n" + "".join(f'{n};"a, b\nc"\n' for n in range(150))
     assert len(read_content(tmp_path / "t.csv", long)) == 150
 
 
-def test_a_first_line_can_name_the_separator(tmp_path: Path) -> None:
-    assert read_content(tmp_path / "t.csv", "\ufeffsep=;\r\na;b,c\r\n1;x\r\n") == [(3, {"a": "1", "b,c": "x"})]
-    assert read_content(tmp_path / "t.csv", "sep=|\na|b\n1|x\n") == [(3, {"a": "1", "b": "x"})]
-
-
 def test_a_named_separator_takes_precedence(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("a|b,c\n1|x,y\n")
+    path = write_content(tmp_path / "t.csv", "a|b,c\n1|x,y\n")
     assert list(read_rows(path, "|")) == [(2, {"a": "1", "b,c": "x,y"})]
-
-
-def test_rows_of_empty_cells_are_skipped(tmp_path: Path) -> None:
-    assert read_content(tmp_path / "t.csv", "a;b\n1;x\n;;;;\n ;\n2;y\n") == [
-        (2, {"a": "1", "b": "x"}),
-        (5, {"a": "2", "b": "y"}),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -119,28 +123,6 @@ def test_a_decimal_comma_is_read_if_the_separator_is_no_comma(
 ) -> None:
     ((line, row),) = read_content(tmp_path / name, content)
     assert parse_number(row["a"], line, "a") == number
-
-
-def test_a_row_over_several_lines_has_the_line_on_which_it_begins(tmp_path: Path) -> None:
-    rows = read_content(tmp_path / "t.csv", 'a,b\n1,"x\r\ny"\n2,z\n')
-    assert rows == [(2, {"a": "1", "b": "x\r\ny"}), (4, {"a": "2", "b": "z"})]
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "lines"),
-    [
-        ("t.json", '[{"a": 1},\n {"a": 2}]', [1, 2]),
-        ("t.jsonl", '\ufeff[\r\n{"a":\r\n1},{"a": 2}]\r\n', [2, 3]),
-        ("t.jsonl", '{"a": 1}\n\n  {"a": 2}\r\n', [1, 3]),
-        ("t.json", '{"a": 1}\n{"a": 2}', [1, 2]),
-    ],
-)
-def test_json_is_read_as_an_array_or_line_by_line(tmp_path: Path, name: str, content: str, lines: list[int]) -> None:
-    assert read_content(tmp_path / name, content) == [(lines[0], {"a": 1}), (lines[1], {"a": 2})]
-
-
-def test_one_object_over_many_lines_is_one_record(tmp_path: Path) -> None:
-    assert read_content(tmp_path / "t.json", '{\n"data": [\n1]}') == [(1, {"data": [1]})]
 
 
 def test_an_empty_list_has_no_rows(tmp_path: Path) -> None:
@@ -193,16 +175,6 @@ def test_an_invalid_file_is_refused(tmp_path: Path, name: str, content: str | by
     assert str(caught.value) == message
 
 
-def test_names_divided_by_blanks_are_those_of_cells_divided_by_tabs(tmp_path: Path) -> None:
-    content = '# #id    who    label\n1\tx\t"a" tie\n2\ty\t"b"\n'
-    rows = [row for _, row in read_content(tmp_path / "t.csv", content)]
-    assert rows == [{"#id": "1", "who": "x", "label": '"a" tie'}, {"#id": "2", "who": "y", "label": '"b"'}]
-
-
-def test_a_cell_of_pandas_without_a_value_is_empty(tmp_path: Path) -> None:
-    assert read_content(tmp_path / "t.jsonl", '{"a": NaN}\n') == [(1, {"a": None})]
-
-
 def test_an_invalid_parquet_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match=r"^expected a Parquet file: "):
         read_content(tmp_path / "t.parquet", "a,b\n1,2\n")
@@ -211,13 +183,6 @@ def test_an_invalid_parquet_file_is_refused(tmp_path: Path) -> None:
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match=r"^t\.csv cannot be read: No such file or directory$"):
         list(read_rows(tmp_path / "t.csv"))
-
-
-def test_a_record_that_is_a_list_is_the_field_value(tmp_path: Path) -> None:
-    assert read_content(tmp_path / "t.json", '[["a"], [{"b": 1}]]') == [
-        (1, {"value": ["a"]}),
-        (1, {"value": [{"b": 1}]}),
-    ]
 
 
 @pytest.mark.parametrize("name", ["t.csv.gz", "t.jsonl.gz", "t.json.GZ"])

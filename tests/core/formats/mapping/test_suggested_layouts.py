@@ -17,6 +17,7 @@ from core.formats.mapping.table import questions, read_outcome, statements
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord
 from core.formats.registry import read_records
 from tests.core.formats.mapping.test_public_layouts import confirmed
+from tests.core.formats.shared import gold_of, items_of, labels_of, write_content
 
 Values = dict[Any, list[Any]]
 
@@ -73,16 +74,17 @@ COLUMNS: dict[str, tuple[str, Values]] = {
 @pytest.mark.parametrize("name", COLUMNS)
 def test_columns_about_responses_are_labels_of_these_responses(tmp_path: Path, name: str) -> None:
     text, expected = COLUMNS[name]
-    path = tmp_path / "t.csv"
-    path.write_text(text)
+    path = write_content(tmp_path / "t.csv", text)
     items, values = values_of(path)
     assert values == expected and len(items) == 2
     assert set(unused_fields(path, confirmed(path, {}))) <= {"a_tokens"}
 
 
 def test_two_columns_of_one_value_are_left_to_a_person(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("prompt,GPT-4 output,mini output,GPT-4 score,gpt4_score,mini score\np,x,y,0,1,1\nq,x,y,1,1,0")
+    path = write_content(
+        tmp_path / "t.csv",
+        "prompt,GPT-4 output,mini output,GPT-4 score,gpt4_score,mini score\np,x,y,0,1,1\nq,x,y,1,1,0",
+    )
     assert "labels" not in suggest_table(path) and "judges" not in suggest_table(path)
 
 
@@ -93,8 +95,7 @@ def test_rows_of_one_prompt_are_one_item_of_several_people_or_a_group_of_systems
     people.write_text("".join(row.format(n, long, who, n + 1) for n in range(2) for who in ("Ann", "Ben")))
     items, values = values_of(people)
     assert len(items) == 2 and len(items[0].id) <= 80 and values == {("", "", "Ann"): [1], ("", "", "Ben"): [1]}
-    systems = tmp_path / "systems.csv"
-    systems.write_text("prompt,model,response,score\np,a,x,1\np,b,y,2\nq,a,v,3\nq,b,w,4")
+    systems = write_content(tmp_path / "systems.csv", "prompt,model,response,score\np,a,x,1\np,b,y,2\nq,a,v,3\nq,b,w,4")
     items, values = values_of(systems)
     assert [(item.id, item.group) for item in items] == [("p-a", "p"), ("p-b", "p"), ("q-a", "q"), ("q-b", "q")]
     assert statements(systems, confirmed(systems, {}))[1] == ["4 rows are 4 items in 2 groups"]
@@ -115,9 +116,9 @@ def test_files_are_joined_by_the_fields_that_pair_up_and_wrong_keys_are_counted(
     mapping = answer(mapping, *questions(table, mapping), {})
     with recording_omissions() as omissions:
         records = list(read_records(table, mapping=mapping))
-    item = next(record.item for record in records if isinstance(record, ItemRecord))
+    item = next(record for record in items_of(records))
     assert (item.id, item.prompt, item.responses[0].text) == ("o1", "What is law?", "Law is.")
-    assert sum(isinstance(record, LabelRecord) for record in records) == 3 and omissions.records_without_row == 1 + 1
+    assert len(labels_of(records)) == 3 and omissions.records_without_row == 1 + 1
     paths["ratings"].write_text(files["ratings"] + "o8,Ann,1\no9,Ben,2\n")
     with pytest.raises(FileFormatError, match=r"outputs.csv has no record 'o8', 'o9' \(2 keys\)"):
         list(read_records(table, mapping=mapping))
@@ -212,15 +213,15 @@ RECORDS: dict[str, tuple[dict[str, Any], str, list[str], Values]] = {
 @pytest.mark.parametrize("name", RECORDS)
 def test_no_other_field_is_the_prompt_a_response_or_a_label(tmp_path: Path, name: str) -> None:
     record, prompt, responses, expected = RECORDS[name]
-    path = tmp_path / "t.jsonl"
-    path.write_text(json.dumps(record) + "\n")
+    path = write_content(tmp_path / "t.jsonl", [record])
     (item,), values = values_of(path)
     assert (item.prompt, [own.text for own in item.responses], values) == (prompt, responses, expected)
 
 
 def test_percentages_of_several_aspects_are_weights(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("id,question,answer_a,answer_b,rater,clarity_weight,depth_weight\n1,Q?,x,y,Ann,75%,25%\n")
+    path = write_content(
+        tmp_path / "t.csv", "id,question,answer_a,answer_b,rater,clarity_weight,depth_weight\n1,Q?,x,y,Ann,75%,25%\n"
+    )
     _, values = values_of(path)
     assert [*values.values()] == [[{"clarity": 75, "depth": 25}]] and [who for *_, who in values] == ["Ann"]
 
@@ -247,31 +248,26 @@ def talk(*texts: str, **more: object) -> list[dict[str, object]]:
 CALL = {"tool_calls": [{"id": "c1", "type": "function", "function": {"name": "search", "arguments": "{}"}}]}
 
 
-def rows_of(path: Path, *rows: dict[str, object]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
-
-
 def test_both_transcripts_of_a_pair_are_suggested_and_a_text_of_messages_has_their_calls(tmp_path):
     row = {"task id": "p", "trajectory_1": talk("Go.", "", **CALL), "trajectory_2": talk("Go.", "No."), "preferred": 1}
-    path = rows_of(tmp_path / "a.jsonl", row | {"agent_1": "x", "agent_2": "y", "rater": "r"})
+    path = write_content(tmp_path / "a.jsonl", [row | {"agent_1": "x", "agent_2": "y", "rater": "r"}])
     draft = suggest_table(path)
     pairs = [(one["transcript"], one["system"]) for one in draft["responses"]]
     assert pairs == [("trajectory_1", "agent_1"), ("trajectory_2", "agent_2")]
     assert draft["labels"][0]["value"] == "preferred"
     mapping = build_mapping({"id": "task id", "responses": [{"text": "trajectory_1"}]})
-    (item,) = [one.item for one in read_records(path, mapping=mapping) if isinstance(one, ItemRecord)]
+    (item,) = items_of(read_records(path, mapping=mapping))
     assert "search" in item.responses[0].text
 
 
 def test_rows_about_a_part_of_a_conversation_are_left_out(tmp_path):
     pair = {"question_id": 1, "model_a": "x", "model_b": "y", "judge": "r", "winner": "model_a"}
     pair |= {name: talk("1", name, "2", f"{name} again") for name in ("conversation_a", "conversation_b")}
-    path = rows_of(tmp_path / "t.jsonl", *({**pair, "turn": turn} for turn in (1, 2)))
+    path = write_content(tmp_path / "t.jsonl", [{**pair, "turn": turn} for turn in (1, 2)])
     draft = suggest_table(path)
     assert draft["where"] == {"turn": 2}
     assert [one["transcript"] for one in draft["responses"]] == ["conversation_a", "conversation_b"]
-    (only,) = suggest_table(rows_of(tmp_path / "first.jsonl", {**pair, "turn": 1}))["responses"][:1]
+    (only,) = suggest_table(write_content(tmp_path / "first.jsonl", [{**pair, "turn": 1}]))["responses"][:1]
     assert only["transcript"] == "conversation_a.:2"
 
 
@@ -281,7 +277,7 @@ def test_true_and_false_are_no_response_and_no_reference_and_a_task_in_words_is_
         | {"trajectory": talk("Look.", "", **CALL)}
         for n in range(12)
     ]
-    draft = suggest_table(rows_of(tmp_path / "s.jsonl", *rows))
+    draft = suggest_table(write_content(tmp_path / "s.jsonl", rows))
     assert (draft["id"], draft["prompt"]) == ("task_id", "task")
     assert draft["responses"] == [{"transcript": "trajectory"}]
     assert draft.keys().isdisjoint(("reference", "scenario", "gold"))
@@ -290,22 +286,21 @@ def test_true_and_false_are_no_response_and_no_reference_and_a_task_in_words_is_
 def test_a_file_is_joined_by_two_fields_that_name_its_rows_together(tmp_path):
     keys = [{"hash": f"h{n // 2}", "model_name": f"m{n % 2}"} for n in range(6)]
     texts = [own | {"article": f"Article {own['hash']}.", "summary": f"Summary {n}."} for n, own in enumerate(keys)]
-    table = rows_of(tmp_path / "texts.jsonl", *texts)
-    rated = rows_of(tmp_path / "rated.jsonl", *(own | {"rating": n} for n, own in enumerate(keys[::-1])))
+    table = write_content(tmp_path / "texts.jsonl", texts)
+    rated = write_content(tmp_path / "rated.jsonl", [own | {"rating": n} for n, own in enumerate(keys[::-1])])
     path, joins = find_joins([table, rated])
     assert (path, joins) == (table, [{"file": "rated.jsonl", "key": ["hash", "model_name"]}])
     scale = {"level": "interval", "low": 0, "high": 5}
     gold = [{"kind": "score", "value": "joined.rating", "scale": scale}]
     mapping = build_mapping({"id": "{row}", "responses": [{"text": "summary"}], "gold": gold, "join": joins})
-    found = [one.ruling.value for one in read_records(table, mapping=mapping) if isinstance(one, AdjudicationRecord)]
+    found = [one.value for one in gold_of(read_records(table, mapping=mapping))]
     assert found == [5, 4, 3, 2, 1, 0]
 
 
 def test_lists_of_three_prompts_and_responses_are_items_and_not_turns(tmp_path: Path) -> None:
     rows = [{"hitid": f"h{n}", "query": str([f"Why is {n}{k}?" for k in range(3)])}
             | {"response": str([f"It is so, {n}{k}." for k in range(3)])} for n in range(4)]  # fmt: skip
-    path = tmp_path / "batch.json"
-    path.write_text(json.dumps(rows))
+    path = write_content(tmp_path / "batch.json", rows)
     draft = suggest_table(path)
     assert (draft["explode"], draft["parallel"], draft["id"]) == ("query", ["response"], "{hitid}-{element}")
 
@@ -323,8 +318,7 @@ def test_a_response_that_a_record_lacks_is_optional(tmp_path):
     ]
     rows[20] |= {"answer_fid": None, "judge_fid": None}
     rows[21] |= {"answer_fid": "", "judge_fid": False}
-    path = tmp_path / "t.json"
-    path.write_text(json.dumps(rows), encoding="utf-8")
+    path = write_content(tmp_path / "t.json", rows)
     draft = suggest_table(path)
     assert [own.get("optional") for own in draft["responses"]] == [True, None]
     outcome = read_outcome(path, build_mapping(draft))
@@ -343,8 +337,7 @@ def test_a_remark_in_place_of_a_value_is_no_value_in_any_field(tmp_path):
         {"context": f"How are you, {n}?", "response": f"Fine, {n} times.", "annotations": own}
         for n, own in enumerate(numbers)
     ]
-    path = tmp_path / "t.json"
-    path.write_text(json.dumps(rows), encoding="utf-8")
+    path = write_content(tmp_path / "t.json", rows)
     outcome = read_outcome(path, build_mapping(suggest_table(path)))
     assert outcome.labels == 118 and outcome.omissions.labels == 2
 

@@ -18,14 +18,10 @@ from core.formats.mapping.guess import (
 )
 from core.formats.mapping.mapping import build_mapping, draft_of
 from core.formats.mapping.preview import unused_fields
-from core.formats.mapping.suggest import (
-    state_unused_labels,
-    suggest_table,
-)
-from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, TraceRecord
+from core.formats.mapping.suggest import state_unused_labels, suggest_table
 from core.formats.registry import read_records
-from core.trace import VerdictReached
 from tests.core.formats.mapping.test_public_layouts import confirmed
+from tests.core.formats.shared import items_of, labels_of, verdicts_of, write_content
 
 FIVE = {"level": "ordinal", "categories": [1, 2, 3, 4, 5]}
 
@@ -74,7 +70,7 @@ def test_names_with_punctuation_and_remarks_are_recognised(tmp_path: Path) -> No
     mapping = build_mapping(draft)
     assert unused_fields(table, mapping) == ["order shown"]
     records = list(read_records(table, mapping=mapping))
-    assert sum(isinstance(record, TraceRecord) for record in records) == 6
+    assert len(verdicts_of(records)) == 6
 
 
 def test_a_repeated_id_of_the_prompt_is_the_group(tmp_path: Path) -> None:
@@ -83,7 +79,7 @@ def test_a_repeated_id_of_the_prompt_is_the_group(tmp_path: Path) -> None:
     assert (draft["id"], draft["group"]) == ("{Prompt-ID}-{system}", "Prompt-ID")
     assert draft["judges"][0]["values"] == {"N/A": None}
     records = read_records(table, mapping=confirmed(table, {}))
-    items = [r.item for r in records if isinstance(r, ItemRecord)]
+    items = items_of(records)
     assert [(item.id, item.group) for item in items] == [("q1-s", "q1"), ("q1-t", "q1"), ("q2-s", "q2")]
 
 
@@ -111,27 +107,12 @@ def test_a_name_that_is_no_path_gives_no_error() -> None:
     assert suggest_mapping(['say "x"', "a..b", "prompt"]) == {"id": "{row}", "prompt": "prompt"}
 
 
-@pytest.mark.parametrize(
-    ("winners", "is_read"),
-    [
-        (("A", "B", "T"), True),
-        (("model_a", "model_b", "tie", "tie (bothbad)"), True),
-        (("win", "lose", "tie"), False),
-        (("A", "B", "tie", "huh?"), False),
-        (("A", "B", "C"), False),
-    ],
-)
-def test_values_without_a_meaning_are_refused_by_the_import(
-    tmp_path: Path, winners: tuple[str, ...], is_read: bool
-) -> None:
+@pytest.mark.parametrize("winners", [("win", "lose", "tie"), ("A", "B", "tie", "huh?"), ("A", "B", "C")])
+def test_values_without_a_meaning_are_refused_by_the_import(tmp_path: Path, winners: tuple[str, ...]) -> None:
     header = ("id", "prompt", "response_a", "response_b", "winner")
     rows = [(f"q{number}", "?", "x", "y", winner) for number, winner in enumerate(winners)]
     table = write_table(tmp_path / "t.csv", header, *rows)
     mapping = build_mapping(suggest_table(table))
-    if is_read:
-        records = list(read_records(table, mapping=mapping))
-        assert sum(isinstance(record, AdjudicationRecord) for record in records) == len(winners)
-        return
     with pytest.raises(FileFormatError, match="field 'winner': expected one of"):
         list(read_records(table, mapping=mapping))
 
@@ -159,8 +140,7 @@ def test_words_for_an_empty_cell_are_no_labels(
 
 
 def test_an_id_with_empty_cells_is_no_name(tmp_path: Path) -> None:
-    path = tmp_path / "table.csv"
-    path.write_text("id,prompt,response\na,?,x\n,?,y\n")
+    path = write_content(tmp_path / "table.csv", "id,prompt,response\na,?,x\n,?,y\n")
     assert suggest_table(path)["id"] == "{row}"
 
 
@@ -237,9 +217,7 @@ def test_a_batch_of_mechanical_turk_has_shorter_rows_and_prefixed_names(tmp_path
     rows = "h1,a1,w1,Q?,x,y,A,ok\nh1,a2,w2,Q?,x,y,B,\nh2,a3,w1,R?,x,y,tie,\n"
     path.write_text(f"{header},Approve,Reject\n{rows}")
     records = list(read_records(path, mapping=build_mapping(suggest_table(path))))
-    labels = [
-        (own.label.target.item, own.label.annotator, own.label.value) for own in records if isinstance(own, LabelRecord)
-    ]
+    labels = [(own.target.item, own.annotator, own.value) for own in labels_of(records)]
     assert labels == [("h1", "w1", 1), ("h1", "w2", 2), ("h2", "w1", 0)]
     path.write_text(f"{header},Reward,Reject\n{rows}")
     with pytest.raises(FileFormatError, match="expected 10 cells"):
@@ -264,10 +242,8 @@ def test_scores_of_people_and_of_a_judge_in_one_row_are_told_apart(tmp_path: Pat
     assert (judge["scale"]["low"], judge["scale"]["high"]) == (0, 1)
     answers = {"labels": [people | {"confirmed": True}], "judges": [judge | {"confirmed": True}]}
     records = list(read_records(path, mapping=build_mapping(draft | answers)))
-    assert [own.label.value for own in records if isinstance(own, LabelRecord)] == [1.5, 2.5, 3.5]
-    events = [event for own in records if isinstance(own, TraceRecord) for event in own.events]
-    verdicts = [event.verdict for event in events if isinstance(event, VerdictReached)]
-    assert [own.opinions[0].value for own in verdicts] == [2.0] * 3
+    assert [own.value for own in labels_of(records)] == [1.5, 2.5, 3.5]
+    assert [own.opinions[0].value for own in verdicts_of(records)] == [2.0] * 3
 
 
 @pytest.mark.parametrize(("name", "layout"), [("summaries", "wide"), ("comments", "list")])
@@ -288,9 +264,8 @@ def test_a_list_of_people_with_their_names_and_ratings_is_labels(whole: bool, tm
         {"id": f"d{n}", "question": "?", "response": "!", "annotations": [annotation(1 + k) for k in range(5)]}
         for n in range(3)
     ]
-    path = tmp_path / "a.json"
-    path.write_text(json.dumps({"version": 1, "data": rows} if whole else rows))
-    labels = [own.label for own in read_records(path, mapping=confirmed(path, {})) if isinstance(own, LabelRecord)]
+    path = write_content(tmp_path / "a.json", json.dumps({"version": 1, "data": rows} if whole else rows))
+    labels = labels_of(read_records(path, mapping=confirmed(path, {})))
     found = {(own.target.criterion, own.annotator): own.value for own in labels}
     assert len(labels) == 3 * 14 and found["coherence", "P5"] == 5 and found["overall", "P3"] == "good"
 
@@ -301,7 +276,7 @@ def test_a_list_of_names_beside_a_list_of_scores_names_the_people(tmp_path: Path
     path.write_text(json.dumps(row) + "\n")
     mapping = confirmed(path, {})
     records = read_records(path, mapping=mapping)
-    assert {own.label.annotator: own.label.value for own in records if isinstance(own, LabelRecord)} == {
+    assert {own.annotator: own.value for own in labels_of(records)} == {
         "Ann": 1,
         "Bob": 5,
     }
@@ -328,7 +303,7 @@ def test_preferences_of_mechanical_turk_are_those_of_workers_without_rejected_on
         for number, choice in enumerate(("Response A", "Response B", "Tie"))
     ]
     path = write_table(tmp_path / "a.csv", (*header, "Input.response_b", "Answer.preference.label"), *rows)
-    labels = [own.label for own in read_records(path, mapping=confirmed(path, {})) if isinstance(own, LabelRecord)]
+    labels = labels_of(read_records(path, mapping=confirmed(path, {})))
     assert [(own.annotator, own.value) for own in labels] == [("W0", 1), ("W1", 2)]
 
 
@@ -341,8 +316,7 @@ def test_scores_of_each_response_are_labels_of_this_response(tmp_path: Path) -> 
         {"model": model, "response": text, "annotations": {"honesty": {"Rating": rating}}}
         for model, text, rating in (("m1", "x", "4"), ("m2", "y", "1"))
     ]
-    nested = tmp_path / "nested.jsonl"
-    nested.write_text(json.dumps({"id": "1", "instruction": "?", "completions": completions}))
+    nested = write_content(tmp_path / "nested.jsonl", [{"id": "1", "instruction": "?", "completions": completions}])
     expected = {
         names: [("helpfulness", "1", 5), ("helpfulness", "2", 1), ("helpfulness", "2", 3)],
         by_letter: [("clarity", "1", 2), ("clarity", "2", 1)],
@@ -353,7 +327,7 @@ def test_scores_of_each_response_are_labels_of_this_response(tmp_path: Path) -> 
         assert not any(block["confirmed"] for block in draft["labels"])
         mapping = build_mapping({**draft, "labels": [{**block, "confirmed": True} for block in draft["labels"]]})
         assert build_mapping(draft_of(mapping)) == mapping
-        labels = [one.label for one in read_records(path, mapping=mapping) if isinstance(one, LabelRecord)]
+        labels = labels_of(read_records(path, mapping=mapping))
         assert sorted((own.target.criterion, own.target.part, own.value) for own in labels) == sorted(values)
     with pytest.raises(FileFormatError, match="another kind than preference"):
         build_mapping({"id": "id", "prompt": "p", "gold": [{"kind": "preference", "value": "v", "response": 1}]})
@@ -362,7 +336,6 @@ def test_scores_of_each_response_are_labels_of_this_response(tmp_path: Path) -> 
 def test_values_of_messages_that_no_part_holds_are_named(tmp_path: Path) -> None:
     answers = [{"role": "model", "content": text, "score": 35, "if_chosen": text == "x"} for text in ("x", "y")]
     rows = [{"id": name, "conversation_history": [{"role": "user", "content": "?"}, *answers]} for name in ("1", "2")]
-    path = tmp_path / "turns.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)))
+    path = write_content(tmp_path / "turns.jsonl", "\n".join(map(json.dumps, rows)))
     mapping = build_mapping(suggest_table(path))
     assert unused_fields(path, mapping) == ["conversation_history.score", "conversation_history.if_chosen"]

@@ -12,7 +12,8 @@ from core.formats.mapping.mapping import build_mapping, draft_of
 from core.formats.mapping.preview import unused_fields
 from core.formats.mapping.scope import recording_omissions
 from core.formats.mapping.suggest import build_suggested, suggest_table
-from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, RunRecord
+from core.formats.records import RunRecord
+from tests.core.formats.shared import gold_of, items_of, labels_of, write_content
 
 NAMES = ("human", "Planner", "Browser", "Coder")
 CALL = [{"id": "1", "function": {"name": "search", "arguments": "{}"}}, {"id": "2", "function": {"name": "open"}}]
@@ -30,9 +31,7 @@ def failure(number: int, step: int, **more: Any) -> dict[str, Any]:
 
 
 def write(folder: Path, records: list[Any]) -> Path:
-    path = folder / "failures.json"
-    path.write_text(json.dumps(records))
-    return path
+    return write_content(folder / "failures.json", records)
 
 
 def test_the_agent_of_the_step_states_how_a_file_counts(tmp_path: Path) -> None:
@@ -41,7 +40,7 @@ def test_the_agent_of_the_step_states_how_a_file_counts(tmp_path: Path) -> None:
     (block,) = mapping.gold
     assert (block.steps, block.confirmed, mapping.reference) == ("message from 0", True, "ground_truth")
     records = list(table.read(path, mapping))
-    rulings = [record.ruling for record in records if isinstance(record, AdjudicationRecord)]
+    rulings = gold_of(records)
     # the second part of message 1 shifts the steps after it by one
     assert [(own.target.criterion, own.value, own.reason) for own in rulings] == [
         ("first wrong step", step, "It guessed.") for step in (4, 7, 2)
@@ -71,7 +70,7 @@ def test_a_step_beyond_the_transcript_is_left_out_with_its_line(tmp_path: Path) 
     with recording_omissions() as omissions:
         records = list(table.read(path, mapping))
     assert mapping.gold[0].confirmed and mapping.gold[0].steps == "message from 0"
-    assert sum(isinstance(record, AdjudicationRecord) for record in records) == 3
+    assert len(gold_of(records)) == 3
     assert omissions.notes() == ["1 left out: about a step that is not in the transcript (line 3)"]
 
 
@@ -108,7 +107,7 @@ def test_errors_of_spans_are_categories_of_steps(tmp_path: Path) -> None:
     mapping, _ = build_suggested(suggest_table(path))
     with recording_omissions() as omissions:
         records = list(table.read(path, mapping))
-    labels = [record.label for record in records if isinstance(record, LabelRecord)]
+    labels = labels_of(records)
     # the agent's span stands for the first reply in it, which has a category already
     assert [(own.target.part, own.value, own.reason) for own in labels] == [
         ("step 4", "Tool error", "Tool error"),
@@ -127,8 +126,8 @@ def test_parallel_lists_are_scores_of_each_response(tmp_path: Path) -> None:
     assert not mapping.labels[0].confirmed  # the scale
     mapping = build_mapping(draft_of(mapping) | {"labels": [draft_of(mapping)["labels"][0] | {"confirmed": True}]})
     records = list(table.read(path, mapping))
-    items = [record.item for record in records if isinstance(record, ItemRecord)]
-    labels = {record.label.target.item: record.label.value for record in records if isinstance(record, LabelRecord)}
+    items = items_of(records)
+    labels = {record.target.item: record.value for record in labels_of(records)}
     found = [(own.prompt, own.group, own.responses[0].text, own.responses[0].system, labels[own.id]) for own in items]
     assert found == [("article", "a", "x", "s", 2), ("article", "a", "y", "t", 5)]
     path.write_text(json.dumps([record | {"coherence": [2]}]))
@@ -140,7 +139,7 @@ def test_a_matrix_of_people_and_responses_is_their_scores_unless_it_is_square(tm
     record = {"id": "a", "prompt": "q", "outputs": ["x", "y", "z"], "ratings": [[1, 2, 5], [2, 3, 4]]}
     draft = draft_of(build_mapping(suggest_table(path := write(tmp_path, [record]))))
     mapping = build_mapping(draft | {"labels": [draft["labels"][0] | {"confirmed": True}]})
-    labels = [record.label for record in table.read(path, mapping) if isinstance(record, LabelRecord)]
+    labels = labels_of(table.read(path, mapping))
     assert [(own.target.item, own.annotator[-1], own.value) for own in labels] == [
         *(("a-1", "1", 1), ("a-1", "2", 2), ("a-2", "1", 2), ("a-2", "2", 3), ("a-3", "1", 5), ("a-3", "2", 4))
     ]
@@ -176,7 +175,7 @@ def test_the_kind_of_who_gave_a_value_tells_people_from_judges(tmp_path: Path) -
     rows = [row | {"annotator_kind": kind, "label": word} for kind, word in kinds.items()]
     path = write(tmp_path, rows)
     records = list(table.read(path, build_mapping(suggest_table(path))))
-    labels = [(own.label.target.criterion, own.label.value) for own in records if isinstance(own, LabelRecord)]
+    labels = [(own.target.criterion, own.value) for own in labels_of(records)]
     runs = [own.name for own in records if isinstance(own, RunRecord)]
     assert (labels, runs) == ([("correctness", "correct")], ["LLM"])
 
@@ -190,8 +189,8 @@ def test_scores_of_shuffled_responses_stay_with_their_response(tmp_path: Path) -
     path = write(tmp_path, [{"id": str(n), "q": "q", "a": "bad", "b": "good", "s1": 1, "s2": 2} for n in range(8)])
     draft = {"id": "id", "prompt": "q", "responses": [{"text": "a"}, {"text": "b"}], "shuffle": True, "labels": scores}
     records = list(table.read(path, build_mapping(draft)))
-    items = {own.item.id: own.item.responses for own in records if isinstance(own, ItemRecord)}
-    labels = [own.label for own in records if isinstance(own, LabelRecord)]
+    items = {own.id: own.responses for own in items_of(records)}
+    labels = labels_of(records)
     found = {(items[own.target.item][int(own.target.part) - 1].text, own.value) for own in labels}
     assert (found, {own[0].text for own in items.values()}) == ({("bad", 1), ("good", 2)}, {"bad", "good"})
 

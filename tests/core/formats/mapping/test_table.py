@@ -11,19 +11,13 @@ from core.errors import FileFormatError
 from core.formats.mapping.mapping import build_mapping
 from core.formats.mapping.preview import format_unused, unused_fields
 from core.formats.mapping.scope import recording_omissions
-from core.formats.records import (
-    AdjudicationRecord,
-    CriterionRecord,
-    ItemRecord,
-    LabelRecord,
-    PlainLabels,
-    Record,
-    ScaleRecord,
-)
+from core.formats.records import CriterionRecord, ItemRecord, LabelRecord, PlainLabels, Record, ScaleRecord
 from core.formats.registry import read_for_import, read_records
 from core.items import Criterion, Item, Response
 from core.labels import PREFERENCE, Label, Scale, Target
+from tests.core.formats.shared import gold_of, items_of, labels_of, write_content
 
+SINGLE = {"id": "id", "prompt": "q", "responses": [{"text": "a"}]}
 PAIR = {"id": "id", "prompt": "q", "responses": [{"text": "a"}, {"text": "b"}]}
 WIDE = {"layout": "wide", "kind": "preference", "annotators": ["ann", "ben"], "values": {"A": 1, "B": 2, "tie": 0}}
 LONG = {
@@ -37,9 +31,7 @@ FIVE = {"level": "interval", "low": 0, "high": 5}
 
 
 def read_content(path: Path, content: str | list, **mapping: Any) -> list[Record]:
-    text = content if isinstance(content, str) else json.dumps(content)
-    path.write_text(text, encoding="utf-8", newline="")
-    return list(read_records(path, mapping=build_mapping(mapping)))
+    return list(read_records(write_content(path, content), mapping=build_mapping(mapping)))
 
 
 def read_error(path: Path, content: str | list, **mapping: Any) -> str:
@@ -49,12 +41,8 @@ def read_error(path: Path, content: str | list, **mapping: Any) -> str:
 
 
 def label_values(records: Iterable[Record]) -> list[tuple]:
-    labels = [record.label for record in records if isinstance(record, LabelRecord)]
+    labels = labels_of(records)
     return [(label.target.item, label.target.criterion, label.annotator, label.value) for label in labels]
-
-
-def items_of(records: Iterable[Record]) -> list[Item]:
-    return [record.item for record in records if isinstance(record, ItemRecord)]
 
 
 def test_the_wide_layout_has_one_column_per_annotator(tmp_path: Path) -> None:
@@ -83,25 +71,22 @@ def test_the_long_layout_yields_each_item_once(tmp_path: Path) -> None:
         tmp_path / "t.csv",
         "id,q,a,who,aspect,score,why,sec\n1,Q,A,ann,style,3,good,2.5\n1,Q,A,ben,style,1,,\n1,Q,A,ann,facts,2,,\n"
         "2,R,A,ann,style,,,\n",
-        id="id",
-        prompt="q",
-        responses=[{"text": "a"}],
+        **SINGLE,
         labels=[{**LONG, "criterion_field": "aspect", "reason": "why", "seconds": "sec"}],
     )
     scale = Scale(level="ordinal", categories=(1, 2, 3))
     assert [item.id for item in items_of(records)] == ["1", "2"]
     assert label_values(records) == [("1", "style", "ann", 3), ("1", "style", "ben", 1), ("1", "facts", "ann", 2)]
     assert CriterionRecord(criterion=Criterion(name="facts", scale=scale)) in records
-    label = next(record.label for record in records if isinstance(record, LabelRecord))
+    label = next(record for record in labels_of(records))
     assert (label.reason, label.seconds) == ("good", 2.5)
 
 
 def test_the_list_layout_has_all_labels_in_one_cell(tmp_path: Path) -> None:
     block = {"layout": "list", "kind": "score", "value": "scores.overall", "scale": FIVE}
     row = {"id": 1, "q": "Q", "a": "A", "who": ["ann", "ben"], "scores": {"overall": [4.5, None]}}
-    mapping = {"id": "id", "prompt": "q", "responses": [{"text": "a"}]}
-    by_name = read_content(tmp_path / "t.json", [row], **mapping, labels=[{**block, "annotators_field": "who"}])
-    by_position = read_content(tmp_path / "t.json", [row], **mapping, labels=[{**block, "annotators": ["r1", "r2"]}])
+    by_name = read_content(tmp_path / "t.json", [row], **SINGLE, labels=[{**block, "annotators_field": "who"}])
+    by_position = read_content(tmp_path / "t.json", [row], **SINGLE, labels=[{**block, "annotators": ["r1", "r2"]}])
     assert label_values(by_name) == [("1", "", "ann", 4.5)]
     assert label_values(by_position) == [("1", "", "r1", 4.5)]
 
@@ -110,7 +95,7 @@ def test_the_list_layout_has_all_labels_in_one_cell(tmp_path: Path) -> None:
 def test_a_list_may_be_text_in_a_csv_cell(tmp_path: Path, cell: str, extra: dict) -> None:
     block = {**LONG, "layout": "list", "value": "s", "annotators": ["x", "y", "z"], **extra}
     block = {key: value for key, value in block.items() if key != "annotator"}
-    mapping = {"id": "{row}", "prompt": "q", "responses": [{"text": "a"}], "labels": [block]}
+    mapping = {**SINGLE, "id": "{row}", "labels": [block]}
     assert label_values(read_content(tmp_path / "t.csv", f"q,a,s\nQ,A,{cell}\n", **mapping)) == [
         ("1", "", "x", 1),
         ("1", "", "z", 3),
@@ -154,7 +139,7 @@ def test_elements_that_are_text_have_the_name_of_their_list_as_field(tmp_path: P
 
 def test_several_fields_are_joined_and_a_long_group_is_shortened(tmp_path: Path) -> None:
     rows = [{"id": n, "q": "Q " * 60, "more": more, "a": "A"} for n, more in enumerate(["", "x", "x", None])]
-    mapping = {"id": "id", "prompt": ["q", "more"], "group": ["q", "more"], "responses": [{"text": "a"}]}
+    mapping = {**SINGLE, "prompt": ["q", "more"], "group": ["q", "more"]}
     items = items_of(read_content(tmp_path / "t.json", rows, **mapping))
     assert items[0].prompt == "Q " * 60 and items[1].prompt == f"{'Q ' * 60}\n\nx"
     groups = [item.group for item in items]
@@ -214,7 +199,7 @@ def test_an_empty_cell_can_be_a_value(tmp_path: Path) -> None:
     assert label_values(records) == [("0", "first wrong step", "ann", 2), ("1", "first wrong step", "ann", 0)]
     assert omissions.steps == 1, "a step that the transcript does not have is no empty cell"
     gold = read_content(tmp_path / "t.json", rows, **mapping, gold=[{**block, "values": {"": 0}}])
-    assert [own.ruling.value for own in gold if isinstance(own, AdjudicationRecord)] == [2, 0]
+    assert [own.value for own in gold_of(gold)] == [2, 0]
 
 
 def test_values_stay_with_their_response_if_one_before_it_is_missing(tmp_path: Path) -> None:
@@ -224,10 +209,7 @@ def test_values_stay_with_their_response_if_one_before_it_is_missing(tmp_path: P
     rows = "id,q,a,b,c,g1,g2,g3\n1,Q,A,B,C,1,2,3\n2,Q,A,,C,1,,3\n3,Q,,,C,,2,3\n"
     with recording_omissions() as omissions:
         records = read_content(tmp_path / "t.csv", rows, **mapping)
-    found = [
-        (own.target.item, own.target.part, own.value)
-        for own in (record.ruling for record in records if isinstance(record, AdjudicationRecord))
-    ]
+    found = [(own.target.item, own.target.part, own.value) for own in gold_of(records)]
     expected = [("1", "1", 1), ("1", "2", 2), ("1", "3", 3), ("2", "1", 1), ("2", "2", 3), ("3", "1", 2), ("3", "2", 3)]
     assert found == expected
     assert omissions.gold == 0, "a value about an empty text makes it an answer"
@@ -250,15 +232,11 @@ def test_numbers_have_the_type_of_their_spelling(tmp_path: Path) -> None:
     block = {**LONG, "scale": {"level": "interval", "low": -10, "high": 2e6}}
     cells = ["1", " 2.50 ", "-3", "1e3", "+4"]
     text = "id,q,a,who,score\n" + "".join(f"{n},Q,A,ann,{cell}\n" for n, cell in enumerate(cells))
-    mapping = {"id": "id", "prompt": "q", "responses": [{"text": "a"}], "labels": [block]}
+    mapping = {**SINGLE, "labels": [block]}
     values = [label[3] for label in label_values(read_content(tmp_path / "t.csv", text, **mapping))]
     assert [repr(value) for value in values] == ["1", "2.5", "-3", "1000.0", "4"]
-
-
-def test_3_0_is_the_category_3(tmp_path: Path) -> None:
-    text = "id,q,a,who,score\n1,Q,A,ann,3.0\n"
-    mapping = {"id": "id", "prompt": "q", "responses": [{"text": "a"}], "labels": [LONG]}
-    assert label_values(read_content(tmp_path / "t.csv", text, **mapping)) == [("1", "", "ann", 3)]
+    category = read_content(tmp_path / "t.csv", f"{SCORES}1,Q,A,ann,3.0\n", **SINGLE, labels=[LONG])
+    assert label_values(category) == [("1", "", "ann", 3)]
 
 
 HEAD = "id,q,a,b,ann,ben\n"
@@ -313,8 +291,7 @@ def test_an_invalid_pair_is_refused(tmp_path: Path, content: str, changes: dict,
     ],
 )  # fmt: skip
 def test_an_invalid_score_is_refused(tmp_path: Path, content: str, changes: dict, message: str) -> None:
-    mapping = {"id": "id", "prompt": "q", "responses": [{"text": "a"}], "labels": [{**LONG, **changes}]}
-    assert read_error(tmp_path / "t.csv", content, **mapping) == message
+    assert read_error(tmp_path / "t.csv", content, **SINGLE, labels=[{**LONG, **changes}]) == message
 
 
 @pytest.mark.parametrize(
@@ -339,8 +316,7 @@ def test_an_invalid_score_is_refused(tmp_path: Path, content: str, changes: dict
 def test_invalid_json_values_are_refused(tmp_path: Path, change: dict, message: str) -> None:
     block = {"layout": "list", "kind": "score", "value": "s", "annotators_field": "who", "scale": LONG["scale"]}
     row = {"id": 1, "q": "Q", "a": "A", "s": [1, 2], "who": ["ann", "ben"], **change}
-    mapping = {"id": "id", "prompt": "q", "responses": [{"text": "a"}], "labels": [block]}
-    assert read_error(tmp_path / "t.json", [row], **mapping) == message
+    assert read_error(tmp_path / "t.json", [row], **SINGLE, labels=[block]) == message
 
 
 def test_a_mapped_field_that_no_record_has_is_refused_at_the_end(tmp_path: Path) -> None:
@@ -352,15 +328,9 @@ def test_a_mapped_field_that_no_record_has_is_refused_at_the_end(tmp_path: Path)
     )
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"labels": [{"layout": "long", "kind": "preference", "annotator": "a", "value": "{q}"}]},
-    ],
-)
-def test_a_template_in_place_of_a_field_is_refused(tmp_path: Path, change: dict) -> None:
-    row = {"id": 1, "q": "Q", "a": "A", "b": "B"}
-    assert read_error(tmp_path / "t.json", [row], **PAIR | change) == (
+def test_a_template_in_place_of_a_field_is_refused(tmp_path: Path) -> None:
+    block = {"layout": "long", "kind": "preference", "annotator": "a", "value": "{q}"}
+    assert read_error(tmp_path / "t.json", [{"id": 1, "q": "Q", "a": "A", "b": "B"}], **PAIR, labels=[block]) == (
         "field '{q}': this is not a template: write the field without braces, several texts of a prompt as a list"
     )
 
@@ -404,11 +374,10 @@ def build_error(**mapping: Any) -> str:
 def test_an_empty_cell_is_an_empty_response_and_null_is_none(tmp_path: Path) -> None:
     records = read_content(tmp_path / "t.csv", f"{HEAD}1,Q,,,A,A\n", **PAIR, labels=[WIDE])
     assert items_of(records) == [Item(id="1", prompt="Q", responses=(Response(text=""), Response(text="")))]
-    single = {"id": "id", "prompt": "q", "responses": [{"text": "a"}]}
-    assert len(items_of(read_content(tmp_path / "t.json", [{"id": 1, "q": "Q", "a": ""}], **single))) == 1
+    assert len(items_of(read_content(tmp_path / "t.json", [{"id": 1, "q": "Q", "a": ""}], **SINGLE))) == 1
     message = "line 1, field 'a': expected the text of a response"
-    assert read_error(tmp_path / "t.json", [{"id": 1, "q": "Q", "a": None}], **single) == message
-    optional = {**single, "responses": [{"text": "a", "optional": True}]}
+    assert read_error(tmp_path / "t.json", [{"id": 1, "q": "Q", "a": None}], **SINGLE) == message
+    optional = {**SINGLE, "responses": [{"text": "a", "optional": True}]}
     (item,) = items_of(read_content(tmp_path / "t.csv", "id,q,a\n1,Q,\n", **optional))
     assert (item.prompt, item.responses) == ("Q", ())
     message = "line 2, field 'a': expected at least one response"

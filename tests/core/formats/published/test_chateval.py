@@ -15,7 +15,7 @@ from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord, Sca
 from core.formats.registry import detect_format, read_records
 from core.protocols.chateval.settings import Settings
 from core.trace import Verdict, completed_turns
-from tests.core.formats.shared import of_kind, public_file, write_json
+from tests.core.formats.shared import items_of, labels_of, of_kind, public_file, write_json
 
 ANSWERS = {"gpt35": "Four.", "vicuna": "Five."}
 
@@ -55,7 +55,7 @@ def write_discussions(folder: Path, *discussions: dict[str, Any], turns: str = "
 def test_the_majority_of_three_annotators_is_one_label(tmp_path: Path) -> None:
     questions = [question(0, "gpt35"), question(1, "vicuna"), question(2, "tie")]
     records = read(write_json(tmp_path / "faireval.json", questions))
-    labels = [record.label for record in of_kind(records, LabelRecord)]
+    labels = labels_of(records)
     assert [(label.value, label.annotator) for label in labels] == [(1, ANNOTATOR), (2, ANNOTATOR), (0, ANNOTATOR)]
     assert {(label.target.kind, label.target.criterion) for label in labels} == {("preference", OVERALL.name)}
     item = of_kind(records, ItemRecord)[0].item
@@ -139,7 +139,7 @@ def test_discussions_imported_alone_have_the_items_of_the_questions_beside_them(
         write_discussions(tmp_path / "history_outputs", discussion(8, "Same"), discussion(7, "Assistant 1"))
     )
     items = {record.item.id: record.item for record in of_kind(read(questions), ItemRecord)}
-    assert [record.item for record in of_kind(discussions, ItemRecord)] == [items["faireval 8"], items["faireval 7"]]
+    assert items_of(discussions) == [items["faireval 8"], items["faireval 7"]]
     assert not of_kind(discussions, LabelRecord)
 
 
@@ -214,7 +214,7 @@ def test_the_release_has_the_published_labels(released: list[Record]) -> None:
 
 def test_the_release_has_all_discussions(released: list[Record]) -> None:
     runs = [record.name for record in of_kind(released, RunRecord)]
-    assert len(of_kind(released, ItemRecord)) == 80 + 36 and len(of_kind(released, TraceRecord)) == 3 * 80 + 8 * 36
+    assert len(items_of(released)) == 80 + 36 and len(of_kind(released, TraceRecord)) == 3 * 80 + 8 * 36
     assert [name for name in runs if not name.startswith("nlg")] == [
         "multi role three turns sequential direct",
         "multi role two turns sequential direct",

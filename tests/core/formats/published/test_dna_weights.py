@@ -12,7 +12,7 @@ from core.formats.registry import detect_format
 from core.protocols.dna_eval.settings import Settings
 from core.statistics.reports.weight_distances import WeightUnit, rater_distances
 from core.trace import TurnCompleted, VerdictReached
-from tests.core.formats.shared import of_kind, public_file
+from tests.core.formats.shared import items_of, labels_of, of_kind, public_file
 
 HEADER = "text,aspect1,aspect2,accuracy_w_gpt4,depth_w_gpt4,ann1,ann2\n"
 GOOD = HEADER + """Why?,accuracy,depth,60,40,"['30%', '70%']","['80', '80']"\n"""
@@ -62,7 +62,7 @@ def test_questions_have_their_categories_which_the_average_weights_are_printed_b
     question = "What is the central dogma of molecular biology? What processes are involved?  Who named this?"
     assert category_of(question) == "stem" and category_of("Why?") == ""
     records = read(public_file("dna_eval/weightings/faireval"))
-    categories = Counter(record.item.scenario for record in records if isinstance(record, ItemRecord))
+    categories = Counter(record.scenario for record in items_of(records))
     assert "" not in categories and {"generic", "knowledge"} <= set(categories)
 
 
@@ -151,7 +151,7 @@ def test_the_columns_of_a_model_have_any_of_the_published_names(
 def test_a_row_of_zeros_is_no_verdict_and_the_rest_is_read(tmp_path: Path) -> None:
     text = HEADER + "Why?,accuracy,depth,0,0,0 0,80 20\nHow?,accuracy,depth,60,40,30 70,80 20\n"
     records = list(read(write_file(tmp_path, text)))
-    labels = [record.label for record in of_kind(records, LabelRecord)]
+    labels = labels_of(records)
     assert [(label.target.item, label.annotator) for label in labels] == [
         ("fair 1", "ann2"), ("fair 2", "ann1"), ("fair 2", "ann2")
     ]  # fmt: skip

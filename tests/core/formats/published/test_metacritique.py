@@ -8,11 +8,11 @@ import pytest
 
 from core.errors import FileFormatError
 from core.formats.published.metacritique import ANNOTATOR
-from core.formats.records import ItemRecord, LabelRecord, Record, ScaleRecord
+from core.formats.records import ItemRecord, ScaleRecord
 from core.formats.registry import detect_format, read_records
 from core.items import Item
 from core.labels import TRUTH
-from tests.core.formats.shared import of_kind, public_file, write_json
+from tests.core.formats.shared import items_of, labels_of, of_kind, public_file, write_content, write_json
 
 ENTRY: dict[str, Any] = {
     "shepherd_id": 7,
@@ -58,18 +58,6 @@ def change_entry(**fields: Any) -> dict[str, Any]:
     return entry
 
 
-def items_of(records: list[Record]) -> list[Item]:
-    return [record.item for record in of_kind(records, ItemRecord)]
-
-
-def labels_of(records: list[Record]) -> dict[tuple[str, str], object]:
-    return {(r.label.target.kind, r.label.target.part): r.label.value for r in records if isinstance(r, LabelRecord)}
-
-
-def test_a_file_is_recognised_by_its_first_record(tmp_path: Path) -> None:
-    assert detect_format(write_file(tmp_path)) == "metacritique"
-
-
 def test_an_item_has_references_and_three_hypothesis_critiques(tmp_path: Path) -> None:
     (item,) = items_of(list(read_records(write_file(tmp_path))))
     assert (item.id, item.scenario, item.reference) == ("toys 7", "toys", "The ball.")
@@ -84,7 +72,7 @@ def test_an_item_has_references_and_three_hypothesis_critiques(tmp_path: Path) -
 
 def test_every_aiu_has_a_label_and_those_of_the_reference_one_per_critique(tmp_path: Path) -> None:
     records = list(read_records(write_file(tmp_path)))
-    assert labels_of(records) == {
+    assert {(label.target.kind, label.target.part): label.value for label in labels_of(records)} == {
         ("aiu_precision", "human.1"): True,
         ("aiu_precision", "llm1.1"): False,
         ("aiu_precision", "llm1.2"): False,
@@ -95,11 +83,9 @@ def test_every_aiu_has_a_label_and_those_of_the_reference_one_per_critique(tmp_p
         ("aiu_recall", "reference.1@llm2"): False,
         ("aiu_recall", "reference.2@llm2"): False,
     }
-    assert {r.label.annotator for r in records if isinstance(r, LabelRecord)} == {ANNOTATOR}
-    assert [(r.kind, r.scale) for r in records if isinstance(r, ScaleRecord)] == [
-        ("aiu_precision", TRUTH),
-        ("aiu_recall", TRUTH),
-    ]
+    assert {label.annotator for label in labels_of(records)} == {ANNOTATOR}
+    scales = [(record.kind, record.scale) for record in of_kind(records, ScaleRecord)]
+    assert scales == [("aiu_precision", TRUTH), ("aiu_recall", TRUTH)]
 
 
 @pytest.mark.parametrize(
@@ -131,8 +117,7 @@ def test_an_invalid_record_is_refused_with_its_field(tmp_path: Path, fields: dic
 
 @pytest.mark.parametrize("text", ["{}", "[", "[1]", "[" * 100_000, '[{"shepherd_id": 1}]'])
 def test_an_invalid_file_is_refused(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "annotation_data.json"
-    path.write_text(text)
+    path = write_content(tmp_path / "annotation_data.json", text)
     with pytest.raises(FileFormatError):
         list(read_records(path, "metacritique"))
 
@@ -141,7 +126,7 @@ def test_the_published_file_has_2653_aius() -> None:
     records = list(read_records(public_file("metacritique/annotation_data.json")))
     critiques = [critique for item in items_of(records) for critique in item.critiques]
     assert (len(items_of(records)), sum(len(critique.aius or ()) for critique in critiques)) == (100, 2653)
-    assert sum(isinstance(record, LabelRecord) for record in records) == 331 + 702 + 1620 + 1404
+    assert len(labels_of(records)) == 331 + 702 + 1620 + 1404
 
 
 BENCHMARK = {
@@ -188,7 +173,7 @@ def test_a_folder_with_annotations_and_a_benchmark_has_each_question_once(tmp_pa
     assert list(items_by_id(tmp_path)) == ["toys 7", "toys 8"]
     ids = [critique.id for critique in items_by_id(tmp_path)["toys 7"].critiques]
     assert ids == ["human", "llm1", "llm2", "hypothesis", "reference"]
-    assert sum(isinstance(record, LabelRecord) for record in records) == 9
+    assert len(labels_of(records)) == 9
 
 
 def test_samples_with_a_hypothesis_in_each_record_are_read(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from core.formats.registry import detect_format, read_records
 from core.labels import Value
 from core.protocols.scaleeval.settings import Settings
 from core.trace import Turn, Verdict, completed_turns
-from tests.core.formats.shared import of_kind, public_file, write_json
+from tests.core.formats.shared import items_of, of_kind, public_file, write_json
 
 ONE, TWO = "Four, because two and two is four.", "Five, I think."
 FOLDERS = ("gpt4_turbo_score", "claude2_score", "gpt35_turbo_score")
@@ -73,7 +73,7 @@ def value_as_shown(turn: Turn) -> Value | None:
 def test_a_question_debated_twice_is_one_item_in_the_order_of_the_folder_name(tmp_path: Path) -> None:
     debates = {"helpfulness": [debate(1, TWO, ONE, "2", 2, "0")], "reasoning": [debate(1, ONE, TWO, "1", "1", "1")]}
     records = list(read_records(write_release(tmp_path, debates)))
-    [item] = [record.item for record in of_kind(records, ItemRecord)]
+    [item] = items_of(records)
     assert (item.id, item.scenario, item.group) == ("a_vs_b/math/1", "math", "math/1")
     assert [(response.system, response.text) for response in item.responses] == [("a-large", ONE), ("b", TWO)]
     swapped, unswapped = [completed_turns(trace.events) for trace in of_kind(records, TraceRecord)]
@@ -111,7 +111,7 @@ def test_submissions_without_a_matching_answer_have_no_system(tmp_path: Path) ->
         "reasoning": [debate(1, ONE, "six", "1", "1", "1")],
     }
     records = list(read_records(write_release(tmp_path, debates, answers=False)))
-    [item] = [record.item for record in of_kind(records, ItemRecord)]
+    [item] = items_of(records)
     assert item.id == "a_vs_b/math/1 · helpfulness"
     assert [(response.system, response.text) for response in item.responses] == [(None, "six"), (None, ONE)]
     assert [verdict(trace).value for trace in of_kind(records, TraceRecord)] == [1, 2]
@@ -185,7 +185,7 @@ def test_the_release_has_the_published_number_of_debates(released: list[Record])
 
 
 def test_every_submission_and_every_speaker_of_the_release_is_identified(released: list[Record]) -> None:
-    items = [record.item for record in of_kind(released, ItemRecord)]
+    items = items_of(released)
     assert len(items) == 320 and {item.scenario for item in items} == set(SCENARIOS)
     assert {tuple(response.system for response in item.responses) for item in items} == {("gpt3.5", "claude-instant")}
     speakers = Counter(

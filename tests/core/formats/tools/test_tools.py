@@ -32,7 +32,7 @@ from core.items import Item, Response
 from core.labels import Adjudication, Label, Opinion, Scale, Target
 from core.trace import Turn, TurnCompleted, Verdict, VerdictReached
 from core.transcripts import Part, Transcript
-from tests.core.formats.shared import of_kind
+from tests.core.formats.shared import items_of, labels_of, of_kind, write_content
 from tests.paths import ROOT
 
 FOLDER = ROOT / "tests" / "fixtures" / "tools"
@@ -52,7 +52,7 @@ def test_a_file_that_the_tool_wrote_is_read(format: str) -> None:
     name, labels, traces = FILES[format]
     assert detect_format(FOLDER / name) == format
     records = list(read_records(FOLDER / name))
-    assert len(of_kind(records, ItemRecord)) == 2
+    assert len(items_of(records)) == 2
     assert Counter(record.label.target.kind for record in of_kind(records, LabelRecord)) == labels
     assert Counter(record.run for record in of_kind(records, TraceRecord)) == traces
     assert {record.name for record in of_kind(records, RunRecord)} == set(traces)
@@ -76,7 +76,7 @@ def test_words_for_a_response_are_a_preference_and_fields_without_a_role_are_nam
     (tmp_path / "t.json").write_text(json.dumps([task]))
     with recording_omissions() as omissions:
         records = list(read_records(tmp_path / "t.json", "label-studio"))
-    (label,) = [record.label for record in of_kind(records, LabelRecord)]
+    (label,) = labels_of(records)
     assert (label.target.kind, label.value, omissions.notes()) == ("preference", 2, ["not used: vote"])
     assert of_kind(records, ItemRecord)[0].item.prompt == "Why?\n\nReally?"
 
@@ -107,14 +107,14 @@ def test_ratings_that_cancel_each_other_out_are_no_verdict() -> None:
 
 
 def test_potatos_answers_are_numbers_or_words_and_text_boxes_are_reasons() -> None:
-    labels = [one.label for one in of_kind(read_records(FOLDER / "potato"), LabelRecord)]
+    labels = labels_of(read_records(FOLDER / "potato"))
     values = {(label.target.item, label.target.criterion, label.annotator): label.value for label in labels}
     assert (values["i1", "quality", "ann"], values["i2", "correct", "ann"]) == (5, "false")
     assert {label.reason for label in labels} == {"because"}
 
 
 def test_free_text_of_meta_evaluator_is_the_reason() -> None:
-    labels = [one.label for one in of_kind(read_records(FOLDER / "meta_evaluator"), LabelRecord)]
+    labels = labels_of(read_records(FOLDER / "meta_evaluator"))
     assert {(label.annotator, label.target.item, label.value) for label in labels} == {
         ("ann", "q1", "yes"), ("ann", "q2", "no"), ("ben", "q1", "yes"), ("ben", "q2", "yes"),
     }  # fmt: skip
@@ -164,7 +164,7 @@ def test_a_written_study_is_read_back(tmp_path: Path, format: str) -> None:
     items = {one.item.id: one.item for one in of_kind(records, ItemRecord)}
     assert [response.text for response in items["q1"].responses] == ["", "this"]
     assert (items["q1"].scenario, items["q2"].reference, items["q2"].prompt) == ("toys", "It.", "Say it.")
-    labels = [one.label for one in of_kind(records, LabelRecord)]
+    labels = labels_of(records)
     assert sorted((label.target.criterion, label.target.part, label.value) for label in labels) == [
         ("better", "", 0), ("better", "", 2), ("tone", "", 3), ("tone", "2", 1),
     ]  # fmt: skip
@@ -207,10 +207,9 @@ def test_labels_of_steps_come_back_from_a_log_of_inspect_with_their_transcripts(
     sample = list(read_records(ROOT / "core" / "protocols" / "single_judge" / "sample.jsonl"))
     stream = io.StringIO()
     assert write_records(iter(sample), "inspect", stream) == 0  # every step has a form
-    path = tmp_path / "steps.json"
-    path.write_text(stream.getvalue(), encoding="utf-8")
+    path = write_content(tmp_path / "steps.json", stream.getvalue())
     read = list(read_records(path))
-    labels, written = ([one.label for one in of_kind(records, LabelRecord)] for records in (read, sample))
+    labels, written = (labels_of(records) for records in (read, sample))
     assert Counter((label.target, label.annotator, label.value) for label in labels) == Counter(
         (label.target, label.annotator, label.value) for label in written
     )
@@ -300,8 +299,7 @@ def test_annotated_instances_of_older_potatoes_are_read(tmp_path: Path) -> None:
         "displayed_text": "A ball.",
         "label_annotations": {"q": {"scale_4": "4"}},
     }
-    path = tmp_path / "annotated_instances.jsonl"
-    path.write_text(json.dumps(line) + "\n")
+    path = write_content(tmp_path / "annotated_instances.jsonl", [line])
     assert detect_format(path) == "potato"
     (label,) = of_kind(read_records(path), LabelRecord)
     assert (label.label.target.criterion, label.label.value) == ("q", 4)
@@ -328,8 +326,7 @@ SHAPES: dict[str, Callable[[Any], Any]] = {
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(format=st.sampled_from(sorted(SHAPES)), value=values)
 def test_any_value_is_read_or_refused(tmp_path: Path, format: str, value: object) -> None:
-    path = tmp_path / "file.json"
-    path.write_text(json.dumps(SHAPES[format](value)))
+    path = write_content(tmp_path / "file.json", json.dumps(SHAPES[format](value)))
     try:
         records = list(read_records(path, format))
     except FileFormatError:

@@ -6,10 +6,11 @@ import pytest
 
 from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping.suggest import build_suggested, suggest_table
-from core.formats.records import ItemRecord, TranscriptRecord
+from core.formats.records import TranscriptRecord
 from core.formats.registry import read_for_import, read_records
 from core.formats.transcripts.messages import read_transcript
 from core.transcripts import MAX_PARTS, render
+from tests.core.formats.shared import items_of, write_content
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 
@@ -61,18 +62,13 @@ RESPONSES = [
 ]
 
 
-def write(path, rows):
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
-
-
 def imported(path):
     """Return the texts of the transcripts and the items of a file, read with its suggested mapping."""
     mapping, is_complete = build_suggested(suggest_table(path))
     assert is_complete
     records = list(read_for_import(path, None, mapping))
     texts = [render(record.transcript) for record in records if isinstance(record, TranscriptRecord)]
-    return texts, [record.item for record in records if isinstance(record, ItemRecord)]
+    return texts, items_of(records)
 
 
 def test_messages_of_openai_have_calls_results_images_and_unknown_blocks_as_data():
@@ -135,13 +131,13 @@ def test_a_long_transcript_keeps_its_ends_and_errors_and_says_what_is_left_out()
 
 
 def test_messages_are_imported_as_suggested_and_never_with_an_empty_prompt(tmp_path):
-    texts, (item,) = imported(write(tmp_path / "a.jsonl", [{"messages": OPENAI, "model": "gpt"}]))
+    texts, (item,) = imported(write_content(tmp_path / "a.jsonl", [{"messages": OPENAI, "model": "gpt"}]))
     assert texts == [OPENAI_TEXT] and item.prompt == "Rome? 🌦"
     assert item.responses[0].system == "gpt" and item.responses[0].text.startswith("31 degrees")
     short = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
-    texts, items = imported(write(tmp_path / "b.jsonl", [{"messages": short}] * 2))
+    texts, items = imported(write_content(tmp_path / "b.jsonl", [{"messages": short}] * 2))
     assert texts == [] and [(item.prompt, item.responses[0].text) for item in items] == [("q", "a")] * 2
-    texts, (item,) = imported(write(tmp_path / "c.jsonl", [{"messages": short * 3}]))
+    texts, (item,) = imported(write_content(tmp_path / "c.jsonl", [{"messages": short * 3}]))
     assert texts[0].count("\n") == 5 and (item.prompt, item.responses[0].text) == ("q", "a")
     (tmp_path / "d.json").write_text(json.dumps(OPENAI))
     texts, (item,) = imported(tmp_path / "d.json")
@@ -149,25 +145,27 @@ def test_messages_are_imported_as_suggested_and_never_with_an_empty_prompt(tmp_p
 
 
 def test_transcripts_without_labels_are_imported_without_a_mapping_and_a_bad_line_is_named(tmp_path):
-    path = write(tmp_path / "a.jsonl", [{"messages": ANTHROPIC}] * 3)
+    path = write_content(tmp_path / "a.jsonl", [{"messages": ANTHROPIC}] * 3)
     assert [record.type for record in read_records(path)] == ["transcript", "item"] * 3
     with pytest.raises(FileFormatError, match=r"^line 3, field 'messages.1': message 2: expected an object or text"):
-        list(read_records(write(tmp_path / "b.jsonl", [{"messages": ANTHROPIC}] * 2 + [{"messages": ["a", 7]}])))
+        list(
+            read_records(write_content(tmp_path / "b.jsonl", [{"messages": ANTHROPIC}] * 2 + [{"messages": ["a", 7]}]))
+        )
     rated = [{"messages": ANTHROPIC, "rating": number % 5 + 1, "rater": "ann"} for number in range(5)]
     with pytest.raises(TiebreakError, match="it needs a mapping"):
-        list(read_records(write(tmp_path / "c.jsonl", rated)))
+        list(read_records(write_content(tmp_path / "c.jsonl", rated)))
 
 
 def test_pairs_of_conversations_with_tools_have_a_transcript_each(tmp_path):
     rows = [{"chosen": ANTHROPIC, "rejected": [*ANTHROPIC[:-1], {"role": "assistant", "content": "5"}]}]
-    texts, (item,) = imported(write(tmp_path / "a.jsonl", rows))
+    texts, (item,) = imported(write_content(tmp_path / "a.jsonl", rows))
     assert len(texts) == 2 and {response.text for response in item.responses} == {"4", "5"}
     assert item.prompt == "2+2?" and len(set(item.transcripts)) == 2
 
 
 def test_texts_as_a_prompt_are_a_conversation(tmp_path):
     rows = [{"prompt": ["hello", "how are you?"], "response": "fine"}]
-    texts, (item,) = imported(write(tmp_path / "a.jsonl", rows))
+    texts, (item,) = imported(write_content(tmp_path / "a.jsonl", rows))
     assert texts == [item.prompt] == ["[1] turn: hello\n[2] turn: how are you?"] and item.transcript
 
 

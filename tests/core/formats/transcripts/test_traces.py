@@ -11,7 +11,8 @@ from core.formats.mapping.suggest import build_suggested, suggest_table
 from core.formats.records import ItemRecord, TranscriptRecord
 from core.formats.tools import inspect_log
 from core.formats.transcripts import traces
-from tests.core.formats.transcripts.test_messages import imported, write
+from tests.core.formats.shared import write_content
+from tests.core.formats.transcripts.test_messages import imported
 from tests.paths import ROOT
 
 TOOLS = ROOT / "tests" / "fixtures" / "tools"
@@ -55,7 +56,7 @@ def langfuse(**trace):
     ],
 )
 def test_a_trace_has_each_message_call_and_result_once(rows, tmp_path):
-    path = write(tmp_path / "a.jsonl", rows)
+    path = write_content(tmp_path / "a.jsonl", rows)
     expected = ROME if "steps" not in rows[0] else [*ROME[:2], ("tool_result", "tool", "timeout"), ROME[3]]
     assert parts(path) == expected
     texts, (item,) = imported(path)
@@ -81,7 +82,9 @@ def test_what_a_tool_returned_stays_beside_its_error(message, tmp_path):
     status = {"status": {"code": "ERROR", "message": message}, "attributes": output}
     mlflow = [{"info": {"trace_id": "t"}, "data": {"spans": [{"span_id": "1", "name": "a", **status}]}}]
     for place, rows in enumerate(([trace], observations, runs, spans, mlflow)):
-        found = [part for _, row in read_rows(write(tmp_path / f"{place}.jsonl", rows)) for part in row["transcript"]]
+        found = [
+            part for _, row in read_rows(write_content(tmp_path / f"{place}.jsonl", rows)) for part in row["transcript"]
+        ]
         found = {part["content"] for part in found if part["kind"] == "error"}
         assert found == {f"{message or 'failed'}\n\n31"}, place
 
@@ -92,7 +95,7 @@ def test_times_tokens_and_sub_agents_are_kept(tmp_path):
     inner = attributes(gen_ai__operation__name="invoke_agent", gen_ai__agent__name="researcher")
     spans.append({**spans[0], "spanId": "b", "parentSpanId": "a", "attributes": inner})
     spans[-2]["parentSpanId"] = "b"
-    ((_, row),) = read_rows(write(tmp_path / "a.jsonl", [trace]))
+    ((_, row),) = read_rows(write_content(tmp_path / "a.jsonl", [trace]))
     call, error = row["transcript"][1:3]
     assert (call["tokens"], call["seconds"], call["call"]) == (7, 1.0, "c")
     assert (error["agent"], error["call"], error["at"]) == ("researcher", "c", "2023-11-14T22:13:23Z")
@@ -101,7 +104,7 @@ def test_times_tokens_and_sub_agents_are_kept(tmp_path):
 
 def test_scores_of_a_trace_are_columns_of_its_row(tmp_path):
     scores = [{"name": "quality", "value": 4}, {"name": "tone", "value": 3, "source": "EVAL"}]
-    ((_, row),) = read_rows(write(tmp_path / "a.jsonl", langfuse(scores=scores, sessionId="s", userId="u")))
+    ((_, row),) = read_rows(write_content(tmp_path / "a.jsonl", langfuse(scores=scores, sessionId="s", userId="u")))
     assert (row["scores"], row["group"], row["userId"], row["model"]) == ({"quality": 4}, "s", "u", "gpt")
     mapping, _ = build_suggested(suggest_table(tmp_path / "a.jsonl"))
     assert [[*block.annotators] for block in mapping.labels] == [["scores.quality"]]
@@ -110,7 +113,7 @@ def test_scores_of_a_trace_are_columns_of_its_row(tmp_path):
     assert [row["assessments"] for row in rows] == [{"quality": 4}] * 2
     own = {"assessment_name": "tone", "feedback": {"value": 3}, "source": {"source_type": "LLM_JUDGE"}}
     trace = {"info": {"trace_id": "t", "assessments": [own]}, "data": {"spans": [{"span_id": "1", "name": "a"}]}}
-    ((_, row),) = read_rows(write(tmp_path / "b.jsonl", [trace]))
+    ((_, row),) = read_rows(write_content(tmp_path / "b.jsonl", [trace]))
     assert row["eval_scores"] == {"tone": 3} and "assessments" not in row
 
 
@@ -149,9 +152,9 @@ def test_traces_of_mlflow_are_read_with_their_errors():
 def test_a_record_that_is_no_span_is_named(tmp_path):
     good = json.loads((TOOLS / "phoenix_spans.jsonl").read_text(encoding="utf-8").splitlines()[0])
     with pytest.raises(FileFormatError, match=r"^line 2, field 'context': expected the trace_id and the span_id"):
-        list(read_rows(write(tmp_path / "a.jsonl", [good, {**good, "context": {}}])))
+        list(read_rows(write_content(tmp_path / "a.jsonl", [good, {**good, "context": {}}])))
     with pytest.raises(FileFormatError, match=r"^line 1: expected a record of OTLP JSON \(AttributeError: "):
-        list(read_rows(write(tmp_path / "b.jsonl", [{"resourceSpans": ["x"]}])))
+        list(read_rows(write_content(tmp_path / "b.jsonl", [{"resourceSpans": ["x"]}])))
 
 
 def test_a_sample_of_inspect_with_tools_has_a_transcript(tmp_path):
@@ -178,8 +181,9 @@ def test_a_sample_of_inspect_with_tools_has_a_transcript(tmp_path):
         "output": output,
         "attachments": {"1": ROME[-1][2]},
     }
-    path = tmp_path / "a.json"
-    path.write_text(json.dumps({"version": 2, "status": "success", "eval": {"model": "m"}, "samples": [sample]}))
+    path = write_content(
+        tmp_path / "a.json", {"version": 2, "status": "success", "eval": {"model": "m"}, "samples": [sample]}
+    )
     transcript, item = list(inspect_log.read(path))
     assert isinstance(transcript, TranscriptRecord) and isinstance(item, ItemRecord)
     found = transcript.transcript.parts
