@@ -10,6 +10,7 @@ share of Beta(.4, .4) prefers response 1 of a pair; this is the truth behind jud
 import argparse
 from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from core.statistics.data.dataset import Dataset
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.causes import CAUSES, causes_of_votes, count_votes
 from core.statistics.reports.discussions import Debate, StatedOpinion, change_rows, influence_rows
-from core.statistics.reports.judge_findings import BiasRow, bias_rows
+from core.statistics.reports.judge_findings import bias_rows
 from core.statistics.reports.judges import rank_judges
 from tests.bench.studies import dataset_of
 
@@ -97,11 +98,6 @@ def is_ranked_as_planted(outcome: Outcome) -> bool:
     return outcome.order[:2] == ("strong", "mid") and outcome.order[-1] == "weak"
 
 
-def find_row(study: Study, judge: str, bias: str) -> BiasRow:
-    """Return one bias of one judge."""
-    return next(row for row in bias_rows(study.dataset, {}) if (row.judge, row.bias) == (judge, bias))
-
-
 def covered_causes(study: Study, judge: str) -> tuple[bool, ...]:
     """Return whether the interval of each cause holds its true share among the judge's disagreements."""
     ratings, values = study.dataset.ratings, study.dataset.judges[judge].values
@@ -158,7 +154,8 @@ def main() -> None:
     unbiased = (bias_rows(plant(seed, biased=False).dataset, {}) for seed in range(options.studies))
     false = np.mean([any(row.found for row in rows) for rows in unbiased])
     print(f"{options.studies} studies without a bias: {false:.1%} have a finding")
-    effects = [find_row(plant(seed), "mid", "length").effect for seed in range(options.studies)]
+    rows = chain.from_iterable(bias_rows(plant(seed).dataset, {}) for seed in range(options.studies))
+    effects = [row.effect for row in rows if (row.judge, row.bias) == ("mid", "length")]
     held_length = np.mean([(one.low or 0) <= LENGTH_EFFECT <= (one.high or 0) for one in effects])
     print(f"{options.studies} studies: the interval of the planted effect of length holds it in {held_length:.1%}")
     debates = [plant_debates(seed) for seed in range(options.studies)]

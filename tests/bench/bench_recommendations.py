@@ -5,7 +5,7 @@ python -m tests.bench.bench_recommendations [--studies 100] [dependence recommen
 
 import argparse
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
@@ -49,40 +49,33 @@ def as_ratings(codes: Array, categories: int = 2) -> Ratings:
 def dependence_of(
     seed: int,
     noise: Sequence[float],
-    judge: Callable[[Array, Array, Array, np.random.Generator], Array],
     *,
+    copied: int | None = None,
+    accuracy: float = 0.0,
     items: int = 260,
     overlap: int = 0,
     categories: int = 2,
     difficult: bool = True,
 ) -> list[tuple[str, State]]:
-    """Return what is found in one study; `judge` makes verdicts of truth, labels and difficult targets."""
+    """Return what is found in one study, whose judge repeats the annotator in place `copied`, or has an accuracy."""
     rng = np.random.default_rng(seed)
     truth, hard = rng.integers(0, categories, items), rng.random(items) < (HARD if difficult else 0)
-    codes = np.stack([answer(truth, errors(e, hard) if difficult else e, rng, categories) for e in noise], axis=1)
-    verdicts = judge(truth, codes, hard, rng).astype(np.int16)
+
+    def answers(error: float) -> Array:
+        return answer(truth, errors(error, hard) if difficult else error, rng, categories)
+
+    codes = np.stack([answers(error) for error in noise], axis=1)
+    verdicts = answers(1 - accuracy) if copied is None else copy(codes[:, copied], categories, rng)
     if overlap:
         codes[rng.random(codes.shape).argsort(axis=1).argsort(axis=1) >= overlap] = -1
-    found = find_dependence(as_ratings(codes, categories), {"judge": verdicts})
+    found = find_dependence(as_ratings(codes, categories), {"judge": verdicts.astype(np.int16)})
     return [(one.annotator, one.state) for one in found.get("judge", ())]
 
 
-def copying(place: int, categories: int = 2) -> Callable[[Array, Array, Array, np.random.Generator], Array]:
-    def judge(truth: Array, codes: Array, hard: Array, rng: np.random.Generator) -> Array:
-        labels = codes[:, place]
-        other = (labels + rng.integers(1, categories, labels.size)) % categories
-        return np.where(rng.random(labels.size) < COPIED, labels, other)
-
-    return judge
-
-
-def independent(
-    accuracy: float, categories: int = 2, *, difficult: bool = True
-) -> Callable[[Array, Array, Array, np.random.Generator], Array]:
-    def judge(truth: Array, codes: Array, hard: Array, rng: np.random.Generator) -> Array:
-        return answer(truth, errors(1 - accuracy, hard) if difficult else 1 - accuracy, rng, categories)
-
-    return judge
+def copy(labels: Array, categories: int, rng: np.random.Generator) -> Array:
+    """Return labels of which a share of `1 - COPIED` is another category."""
+    other = (labels + rng.integers(1, categories, labels.size)) % categories
+    return np.where(rng.random(labels.size) < COPIED, labels, other)
 
 
 def report_dependence(studies: int) -> None:
@@ -98,12 +91,8 @@ def report_dependence(studies: int) -> None:
         ("3 annotators, 3, 25 and 25 % noise", (0.03, 0.25, 0.25), {}),
     )
     for title, noise, given in designs:
-        categories = given.get("categories", 2)
         for place in range(len(noise)):
-            found = [
-                dependence_of(seed, noise, copying(place, categories), difficult=False, **given)
-                for seed in range(studies)
-            ]
+            found = [dependence_of(seed, noise, copied=place, difficult=False, **given) for seed in range(studies)]
             name = f"annotator {place + 1}"
             counts = [sum((name, state) in one for one in found) / studies for state in State]
             print(
@@ -113,8 +102,7 @@ def report_dependence(studies: int) -> None:
             flags = {State.repeats: 0, State.unclear: 0}
             for accuracy in (0.6, 0.7, 0.8, 0.9, 0.95):
                 for seed in range(studies):
-                    own = independent(accuracy, categories, difficult=difficult)
-                    one = dependence_of(seed, noise, own, difficult=difficult, **given)
+                    one = dependence_of(seed, noise, accuracy=accuracy, difficult=difficult, **given)
                     for state in {state for _, state in one}:
                         flags[state] += 1
             shares = ", ".join(f"{state} {count / (5 * studies):.1%}" for state, count in flags.items())

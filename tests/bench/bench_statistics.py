@@ -6,7 +6,7 @@ alternatives are timed on a few real resamples and scaled to 1,000, as the table
 
 import argparse
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from statistics import median
 from time import process_time
 
@@ -57,10 +57,10 @@ def evaluate(ratings: Ratings) -> Floats:
     return count_family(patterns.counts, FIVE_STATISTICS)(patterns.units.frequencies[None])
 
 
-def bootstrap_patterns(ratings: Ratings, resamples: int = RESAMPLES) -> list[Resampled]:
+def bootstrap_patterns(ratings: Ratings) -> list[Resampled]:
     """Compute five statistics from codes, with intervals."""
     patterns = count_patterns(ratings)
-    return bootstrap(count_family(patterns.counts, FIVE_STATISTICS), patterns.units, resamples)
+    return bootstrap(count_family(patterns.counts, FIVE_STATISTICS), patterns.units, RESAMPLES)
 
 
 def bootstrap_items(ratings: Ratings, resamples: int) -> None:
@@ -112,45 +112,39 @@ def bench_million_labels() -> None:
     print_row("statsmodels.fleiss_kappa, table already built", measure_seconds(lambda: fleiss_kappa(table), 5), ours)
     print_row("krippendorff.alpha(reliability_data)", measure_seconds(lambda: krippendorff_alpha(codes), 3), ours)
     print("\nthe same: 1,000 resamples of the items")
+    print_resamples(ratings, 50, {"fast table": 6, "own table": 4, "krippendorff": 4})
+
+
+LOOPS: dict[str, tuple[str, Callable[[np.ndarray], object]]] = {
+    "fast table": ("loop over statsmodels, fastest table", statsmodels_fleiss_fast_table),
+    "own table": ("loop over statsmodels, its own table", statsmodels_fleiss),
+    "krippendorff": ("loop over krippendorff", krippendorff_alpha),
+}
+
+
+def print_resamples(ratings: Ratings, of_items: int, of_libraries: Mapping[str, int]) -> None:
+    """Print the times of 1,000 resamples; the slow ones are scaled from so many real ones."""
     ours = measure_seconds(lambda: bootstrap_patterns(ratings), 15)
     print_row("ours, five statistics with BCa intervals", ours)
-    of_items = scale_to_resamples(lambda n: bootstrap_items(ratings, n), 50)
-    print_row("one weight for each item, five statistics", of_items, ours, "50 scaled")
-    bench_libraries(codes, ours, {"fast table": 6, "own table": 4, "krippendorff": 4})
-
-
-def bench_libraries(codes: np.ndarray, ours: float, resamples: dict[str, int]) -> None:
-    """Print the loops over libraries, each from its number of real resamples."""
-    loops = {
-        "fast table": ("loop over statsmodels, fastest table", statsmodels_fleiss_fast_table),
-        "own table": ("loop over statsmodels, its own table", statsmodels_fleiss),
-        "krippendorff": ("loop over krippendorff", krippendorff_alpha),
-    }
-    for key, number in resamples.items():
-        name, statistic = loops[key]
-        seconds = scale_to_resamples(lambda n, s=statistic: bootstrap_by_library(s, codes, n), number)
+    seconds = scale_to_resamples(lambda n: bootstrap_items(ratings, n), of_items)
+    print_row("one weight for each item, five statistics", seconds, ours, f"{of_items} scaled")
+    for key, number in of_libraries.items():
+        name, statistic = LOOPS[key]
+        seconds = scale_to_resamples(lambda n, s=statistic: bootstrap_by_library(s, ratings.codes, n), number)
         print_row(name, seconds, ours, f"{number} scaled")
 
 
 def bench_ten_thousand_items() -> None:
-    ratings = make_ratings(10_000, 3, 5)
     print("\n10,000 items x 3 raters x 5 categories: 1,000 resamples")
-    ours = measure_seconds(lambda: bootstrap_patterns(ratings), 25)
-    print_row("ours, five statistics with BCa intervals", ours)
-    of_items = scale_to_resamples(lambda n: bootstrap_items(ratings, n), 200)
-    print_row("one weight for each item, five statistics", of_items, ours, "200 scaled")
-    bench_libraries(ratings.codes, ours, {"fast table": 200, "krippendorff": 60})
+    print_resamples(make_ratings(10_000, 3, 5), 200, {"fast table": 200, "krippendorff": 60})
 
 
 def bench_many_patterns() -> None:
-    print("\nWhere there are many patterns: 1,000 resamples, 10 % of labels missing")
     for items, raters, n_categories in ((100_000, 5, 5), (33_000, 30, 5), (20_000, 3, 100)):
         ratings = make_ratings(items, raters, n_categories, 0.1)
         patterns = count_patterns(ratings).units.frequencies.size
-        ours = scale_to_resamples(lambda n, r=ratings: bootstrap_patterns(r, n), 1000)
-        print_row(f"ours, {items:,} x {raters} x {n_categories}: {patterns:,} patterns", ours)
-        of_items = scale_to_resamples(lambda n, r=ratings: bootstrap_items(r, n), 50)
-        print_row("  one weight for each item", of_items, ours, "50 scaled")
+        print(f"\n{items:,} x {raters} x {n_categories}, 10 % missing: {patterns:,} patterns, 1,000 resamples")
+        print_resamples(ratings, 50, {})
 
 
 def make_scores(items: int) -> Scores:
