@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from core.answers.text import shorten
 from core.errors import FileFormatError
-from core.formats.mapping.fields import MISSING, Comparison, SystemName, ValueSource, source_name, spell_path
+from core.formats.mapping.fields import MISSING, Comparison, Excerpt, SystemName, ValueSource, source_name, spell_path
 from core.formats.mapping.guess import SIDES
 from core.formats.mapping.mapping import (
     Block,
@@ -368,7 +368,9 @@ def role_lines(mapping: TableMapping, scope: Scope | None, unused: Sequence[str]
 
     def example(sources: Iterable[Any]) -> str:
         text = "" if scope is None else " ".join(_shown(scope, sources).split())
-        names = join_names([spell_path(source_name(own)) for own in sources])
+        names = join_names(
+            [own.describe() if isinstance(own, Excerpt) else spell_path(source_name(own)) for own in sources]
+        )
         return f"{names}{f', such as {quote_value(text[:EXAMPLE_LENGTH])}' if text else ''}"
 
     texts = {"prompt": mapping.prompt, "context": mapping.context, "reference": mapping.reference}

@@ -184,9 +184,11 @@ class Excerpt(Frozen):
 
     field: FieldPath
     after_last: str | None = Field(default=None, min_length=1)
-    """Only the text after the last occurrence; a text without it is empty."""
+    """Only the text after the last occurrence; a text without it has no such part."""
+    after_first: str | None = Field(default=None, min_length=1)
     before_last: str | None = Field(default=None, min_length=1)
-    """Only the text before the last occurrence (in what `after_last` leaves); a text without it is empty."""
+    """Only the text before the last occurrence (in what is left); a text without it has no such part."""
+    before_first: str | None = Field(default=None, min_length=1)
     first_words: int | None = Field(default=None, ge=1)
     """Only so many words, without the punctuation after them: `Text 1` of `Text 1, it is better.`"""
     remove: tuple[str, ...] = ()
@@ -198,27 +200,44 @@ class Excerpt(Frozen):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if not (self.after_last or self.before_last or self.first_words or self.divider or any(self.remove)):
-            names = "`after_last`, `before_last`, `first_words`, `remove` or `divider`"
+        if not (self.marks or self.first_words or self.divider or any(self.remove)):
+            names = "`after_last`, `after_first`, `before_last`, `before_first`, `first_words`, `remove` or `divider`"
             raise ValueError(f"a part of a field needs {names}")
         if (self.divider is None) != (self.number is None):
             raise ValueError("a part between dividers needs `divider` and `number`")
         return self
 
-    def cut(self, text: str) -> str:
-        """Return the part of a text, without surrounding blanks if it was cut."""
-        if self.after_last is not None:
-            text = text.rpartition(self.after_last)[2].strip() if self.after_last in text else ""
-        if self.before_last is not None:
-            text = text.rpartition(self.before_last)[0].strip()
+    @property
+    def marks(self) -> list[str]:
+        """The texts at which the field's text is cut."""
+        return [*filter(None, (self.after_last, self.after_first, self.before_last, self.before_first))]
+
+    def cut(self, text: str) -> str | None:
+        """Return the part of a text, without surrounding blanks if it was cut; None if it has no such part."""
+        for mark, is_after, is_last in (
+            (self.after_last, True, True),
+            (self.after_first, True, False),
+            (self.before_last, False, True),
+            (self.before_first, False, False),
+        ):
+            if mark is not None:
+                if mark not in text:
+                    return None
+                before, _, after = text.rpartition(mark) if is_last else text.partition(mark)
+                text = (after if is_after else before).strip()
         if self.first_words is not None:
             text = " ".join(text.split()[: self.first_words]).rstrip(".,;:!?")
         for part in filter(None, self.remove):
             text = text.replace(part, "")
-        if self.divider is not None and self.number is not None:
-            parts = text.split(self.divider)
-            text = parts[self.number - 1].strip() if self.number <= len(parts) else ""
-        return text
+        if self.divider is None or self.number is None:
+            return text
+        parts = text.split(self.divider)
+        return parts[self.number - 1].strip() if self.number <= len(parts) else None
+
+    def describe(self) -> str:
+        """Return the field with how its text is cut."""
+        cuts = self.model_dump(mode="json", exclude_defaults=True, exclude={"field"})
+        return f"{self.field} ({', '.join(f'{name} {value!r}' for name, value in cuts.items())})"
 
 
 class Comparison(Frozen):

@@ -115,6 +115,7 @@ def _read_item(
         sources = getattr(mapping, name)
         is_rendered = name == "prompt" and conversation is not None
         texts[name] = scope.join_texts(as_tuple(sources)) if sources and not is_rendered else None
+    _count_marks(mapping, scope)
     found = _read_responses(mapping, scope, transcripts)
     responses = [own for own in found if own is not None]
     question = transcripts[0].question if transcripts and mapping.prompt is None else ""
@@ -139,6 +140,19 @@ def _read_item(
     item: Item = validated(Item, fields, line=scope.line)
     is_list = any(own.each for own in mapping.responses)
     return item, [] if is_list else [own is not None for own in found]
+
+
+def _count_marks(mapping: Mapping, scope: Scope) -> None:
+    """Count the texts of a row that have several places at which they could be cut."""
+    texts = (
+        mapping.prompt,
+        mapping.context,
+        mapping.reference,
+        *(own.text for own in mapping.responses if not own.each),
+    )
+    for source in (own for text in texts for own in as_tuple(text) if isinstance(own, Excerpt)):
+        text = scope.text(source.field) or ""
+        current_omissions().repeated_marks += any(text.count(mark) > 1 for mark in source.marks)
 
 
 def _read_responses(

@@ -176,6 +176,7 @@ class LabelReader:
         aggregate = self.block.aggregate if isinstance(self.block, LongLabels) else None
         if aggregate in ("first", "last"):
             value = values[0 if aggregate == "first" else -1]
+            self.omissions.different += any(own != value for own in values)
             self.omissions.labels += value is None
             return value
         self.omissions.labels += values.count(None)

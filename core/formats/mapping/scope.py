@@ -91,7 +91,7 @@ class Scope:
             return path.constant
         if isinstance(path, Excerpt):
             text = self.text(path.field)
-            return None if text is None else path.cut(text) or None
+            return None if text is None else path.cut(text)
         cell = get_value(self.row, path)
         if not isinstance(cell, str) and isinstance(cell, list | dict):  # most cells are text, which is checked faster
             rendered = render_messages(cell)
@@ -389,6 +389,8 @@ class Omissions:
     verdicts: int = 0
     """Values of judges that are no verdict, and choices that change with the order."""
     gold: int = 0
+    repeated_marks: int = 0
+    """Texts of rows in which a mark at which they are cut is there several times."""
     without_text: int = 0
     """Responses whose text is missing, and that have the last message of their transcript instead."""
     without_roles: int = 0
@@ -409,6 +411,8 @@ class Omissions:
     """Their values."""
     of_several_rows: int = 0
     """Those of them whose values are in lists of several rows, such as those of an item that somebody judged twice."""
+    different: int = 0
+    """Labels that are the first or the last of values that differ."""
     converted: int = 0
     """Scores of judges that were converted to the scale of people's labels."""
     without_header: bool = False
@@ -445,6 +449,7 @@ class Omissions:
             (self.unread, f"{self.unread:,} left out: rows, or elements of lists, that no `where` of a block selects"),
             (self.blank, f"{self.blank:,} rows left out: they are null, or prompt and responses are empty"),
             (self.empty_prompts, f"{self.empty_prompts:,} rows have an empty prompt"),
+            (self.repeated_marks, f"{self.repeated_marks:,} texts have a mark at which they are cut more than once"),
             (self.without_text, f"{self.without_text:,} responses have no text, but the last one of their transcript"),
             (
                 self.without_roles,
@@ -461,6 +466,7 @@ class Omissions:
                 self.further,
                 f"{self.further:,} left out: further values of a target by one annotator, of which one counts",
             ),
+            (self.different, f"{self.different:,} labels are the first or the last of values that differ"),
             (self.converted, f"{self.converted:,} scores of judges are converted to the scale of people's labels"),
             (self.merged, f"{self.merged:,} labels are the sum or mean of {self.merged_values:,} values"),
             (

@@ -299,3 +299,25 @@ def test_lists_in_a_joined_file_are_parallel_to_the_exploded_one(tmp_path: Path)
     draft["judges"] = [{"kind": "score", "criterion": "c", "columns": ["joined.steps.met"], "scale": FIVE}]
     records, _ = read(tmp_path, [{"steps": [{"a": "So.", "met": 4}, {"a": "No.", "met": 1}]}], draft)
     assert labels(records) == [4, 1] and verdicts(records) == [5, 2]
+
+
+def test_where_a_text_is_cut_is_stated_and_its_other_places_are_counted(tmp_path: Path) -> None:
+    rows = 'id,a,x\n1,"Q: Why? A: So. A: No.",4\n2,"Q: How? A:",3\n'
+    response = {"text": {"field": "a", "after_first": "A:"}}
+    draft = {"prompt": {"field": "a", "before_first": "A:"}, "responses": [response]}
+    draft["labels"] = [SCORE | {"annotators": ["x"]}]
+    records, notes = read(tmp_path, rows, draft)
+    (first, second) = [own.item for own in records if isinstance(own, ItemRecord)]
+    assert (first.prompt, first.responses[0].text, second.responses[0].text) == ("Q: Why?", "So. A: No.", "")
+    assert labels(records) == [4, 3]
+    assert "2 texts have a mark at which they are cut more than once" in notes, "the prompt's and the response's"
+    lines = table.roles(tmp_path / "t.csv", build_mapping({"id": "id"} | draft))
+    assert any(line.startswith("response 1: a (after_first 'A:')") for line in lines)
+    with pytest.raises(FileFormatError, match="expected the text of a response"):
+        read(tmp_path, "id,a,x\n1,So.,4\n", draft)
+
+
+def test_first_values_that_later_ones_contradict_are_counted(tmp_path: Path) -> None:
+    rows = "id,a,who,s\n1,So.,ann,1\n1,So.,ann,2\n2,No.,ann,3\n2,No.,ann,3\n"
+    records, notes = read(tmp_path, rows, {"labels": [LONG | {"aggregate": "first"}]})
+    assert labels(records) == [1, 3] and "1 labels are the first or the last of values that differ" in notes

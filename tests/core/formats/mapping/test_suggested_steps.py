@@ -116,6 +116,7 @@ def test_errors_of_spans_are_categories_of_steps(tmp_path: Path) -> None:
     assert omissions.notes() == [
         "1 left out: about a step that is not in the transcript (line 1)",
         "2 left out: further values of a target by one annotator, of which one counts",
+        "1 labels are the first or the last of values that differ",
     ]
 
 
