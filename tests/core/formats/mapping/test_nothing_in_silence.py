@@ -307,7 +307,7 @@ def test_where_a_text_is_cut_is_stated_and_its_other_places_are_counted(tmp_path
     draft = {"prompt": {"field": "a", "before_first": "A:"}, "responses": [response]}
     draft["labels"] = [SCORE | {"annotators": ["x"]}]
     records, notes = read(tmp_path, rows, draft)
-    (first, second) = [own.item for own in records if isinstance(own, ItemRecord)]
+    (first, second) = items_of(records)
     assert (first.prompt, first.responses[0].text, second.responses[0].text) == ("Q: Why?", "So. A: No.", "")
     assert labels(records) == [4, 3]
     assert "2 texts have a mark at which they are cut more than once" in notes, "the prompt's and the response's"
