@@ -249,12 +249,12 @@ def test_json_of_many_empty_values_is_refused_before_it_is_parsed(
 
 
 def test_the_elements_of_an_array_are_not_in_memory_together(tmp_path: Path) -> None:
-    (tmp_path / "t.json").write_text("[" + ",\n".join(f'{{"a": "{"x" * 1000}"}}' for _ in range(60_000)) + "]")
+    (tmp_path / "t.json").write_text("[" + ",\n".join(f'{{"a": "{"x" * 10_000}"}}' for _ in range(2_400)) + "]")
     tracemalloc.start()
     lines = [line for line, _ in read_rows(tmp_path / "t.json")]
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert lines == list(range(1, 60_001)) and peak < 20 * 2**20
+    assert lines == list(range(1, 2_401)) and peak < 12 * 2**20
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 64])
@@ -273,10 +273,10 @@ def test_an_array_is_read_alike_in_parts_of_any_length(
 
 
 def test_compressed_files_of_one_import_share_their_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    packed = gzip.compress(b'{"a": 1}\n' * 10_000)
+    packed = gzip.compress(b'{"a": 1}\n' * 1_000)
     for name in ("a.jsonl.gz", "b.jsonl.gz"):
         (tmp_path / name).write_bytes(packed)
-    monkeypatch.setattr(text, "MAX_UNPACKED", 150_000)
+    monkeypatch.setattr(text, "MAX_UNPACKED", 15_000)
     with text.recording_reads():
         for _ in range(3):
             list(read_rows(tmp_path / "a.jsonl.gz"))
@@ -293,10 +293,10 @@ def write_parquet(path: Path, column: Any, **options: Any) -> Path:
 
 
 def long_texts(kind: str) -> tuple[Any, dict[str, Any]]:
-    """Return a column in which 2 MB are in each of 2,000 rows, although they are stored once."""
+    """Return a column in which 0.5 MB are in each of 2,000 rows, although they are stored once."""
     import pyarrow as pa
 
-    values = pa.array(["y" * 2 * 2**20], pa.large_string())
+    values = pa.array(["y" * 2**19], pa.large_string())
     once = pa.DictionaryArray.from_arrays(pa.array([0] * 2000), values)
     if kind == "dictionary":
         return once, {}
@@ -315,8 +315,8 @@ def test_a_long_value_of_a_parquet_file_is_not_unpacked_for_all_rows(
     column, options = long_texts(kind)
     path = write_parquet(tmp_path / "t.parquet", column, **options)
     assert path.stat().st_size < 20_000
-    monkeypatch.setattr(text, "MAX_UNPACKED", 70 * 2**20)
-    assert peak_of(lambda: deque(read_rows(path), maxlen=0)) < 200 * 2**20
+    monkeypatch.setattr(text, "MAX_UNPACKED", 18 * 2**20)
+    assert peak_of(lambda: deque(read_rows(path), maxlen=0)) < 50 * 2**20
 
 
 def test_an_endless_list_of_a_parquet_file_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from core.errors import FileFormatError
 from core.formats.published.chateval import ANNOTATOR, OVERALL
-from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord, ScaleRecord, TraceRecord
+from core.formats.records import Record, RunRecord, ScaleRecord, TraceRecord
 from core.formats.registry import detect_format, read_records
 from core.protocols.chateval.settings import Settings
 from core.trace import Verdict, completed_turns
@@ -58,7 +58,7 @@ def test_the_majority_of_three_annotators_is_one_label(tmp_path: Path) -> None:
     labels = labels_of(records)
     assert [(label.value, label.annotator) for label in labels] == [(1, ANNOTATOR), (2, ANNOTATOR), (0, ANNOTATOR)]
     assert {(label.target.kind, label.target.criterion) for label in labels} == {("preference", OVERALL.name)}
-    item = of_kind(records, ItemRecord)[0].item
+    item = items_of(records)[0]
     assert [(response.system, response.text) for response in item.responses] == list(ANSWERS.items())
     assert (item.id, item.scenario) == ("faireval 0", "math")
 
@@ -129,7 +129,7 @@ def test_in_a_folder_discussions_refer_to_its_questions(tmp_path: Path) -> None:
     write_json(tmp_path / "faireval.json", [question(7), question(8)])
     write_discussions(tmp_path / "history_outputs", discussion(8, "Same"), discussion(7, "Assistant 1"))
     records = read(tmp_path)
-    assert [record.item.id for record in of_kind(records, ItemRecord)] == ["faireval 7", "faireval 8"]
+    assert [item.id for item in items_of(records)] == ["faireval 7", "faireval 8"]
     assert [trace.item for trace in of_kind(records, TraceRecord)] == ["faireval 8", "faireval 7"]
 
 
@@ -138,16 +138,13 @@ def test_discussions_imported_alone_have_the_items_of_the_questions_beside_them(
     discussions = read(
         write_discussions(tmp_path / "history_outputs", discussion(8, "Same"), discussion(7, "Assistant 1"))
     )
-    items = {record.item.id: record.item for record in of_kind(read(questions), ItemRecord)}
+    items = {item.id: item for item in items_of(read(questions))}
     assert items_of(discussions) == [items["faireval 8"], items["faireval 7"]]
-    assert not of_kind(discussions, LabelRecord)
+    assert not labels_of(discussions)
 
 
 def test_discussions_without_questions_have_numbered_items(tmp_path: Path) -> None:
-    (item,) = [
-        record.item
-        for record in of_kind(read(write_discussions(tmp_path / "a" / "b", discussion(3, "Same"))), ItemRecord)
-    ]
+    (item,) = items_of(read(write_discussions(tmp_path / "a" / "b", discussion(3, "Same"))))
     assert (item.id, item.scenario) == ("faireval 0", None)
 
 
@@ -208,7 +205,7 @@ def released() -> list[Record]:
 
 @pytest.mark.slow
 def test_the_release_has_the_published_labels(released: list[Record]) -> None:
-    values = Counter(record.label.value for record in of_kind(released, LabelRecord))
+    values = Counter(label.value for label in labels_of(released))
     assert values == {1: 41, 2: 25, 0: 14}
 
 

@@ -1,6 +1,7 @@
 """MetaCritique's published annotations: items with critiques, and labels of their AIUs."""
 
 import copy
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,38 +13,11 @@ from core.formats.records import ItemRecord, ScaleRecord
 from core.formats.registry import detect_format, read_records
 from core.items import Item
 from core.labels import TRUTH
-from tests.core.formats.shared import items_of, labels_of, of_kind, public_file, write_content, write_json
+from tests.core.formats.shared import FIXTURES, items_of, labels_of, of_kind, public_file, write_content, write_json
 
-ENTRY: dict[str, Any] = {
-    "shepherd_id": 7,
-    "dataset": "toys",
-    "question": "Which is round?",
-    "response": "The cube.",
-    "index": 0,
-    "gpt4_answer": "The ball.",
-    "gpt4_critique": {"critique": "Wrong: the ball is.", "aius": ["The answer is wrong.", "The ball is round."]},
-    "human_critique": {
-        "critique": "No.",
-        "aius": ["The answer is wrong."],
-        "precision_labels": [True],
-        "recall_labels": [True, False],
-        "f1_score": 0.67,
-    },
-    "llm1_critique": {
-        "model": "m1",
-        "critique": "A cube is round.",
-        "aius": ["A cube is round.", "The answer is right."],
-        "precision_labels": [False, False],
-        "recall_labels": [False, False],
-    },
-    "llm2_critique": {
-        "model": "m2",
-        "critique": "",
-        "aius": [],
-        "precision_labels": [],
-        "recall_labels": [False, False],
-    },
-}
+ENTRY: dict[str, Any] = json.loads((FIXTURES / "metacritique" / "annotation_data.json").read_text("utf-8"))[0]
+ENTRY["llm2_critique"] |= {"critique": "", "aius": [], "precision_labels": [], "recall_labels": [False, False]}
+"""A record of our own, in which one critique is empty."""
 
 
 def write_file(folder: Path, *entries: object) -> Path:
@@ -60,11 +34,11 @@ def change_entry(**fields: Any) -> dict[str, Any]:
 
 def test_an_item_has_references_and_three_hypothesis_critiques(tmp_path: Path) -> None:
     (item,) = items_of(list(read_records(write_file(tmp_path))))
-    assert (item.id, item.scenario, item.reference) == ("toys 7", "toys", "The ball.")
+    assert (item.id, item.scenario, item.reference) == ("toys 100", "toys", "The ball.")
     assert [(c.id, c.author, c.source, c.role) for c in item.critiques] == [
         ("human", "human", "people", "hypothesis"),
-        ("llm1", "m1", "llm", "hypothesis"),
-        ("llm2", "m2", "llm", "hypothesis"),
+        ("llm1", "model-a", "llm", "hypothesis"),
+        ("llm2", "model-b", "llm", "hypothesis"),
         ("reference", "gpt-4", "llm", "reference"),
     ]
     assert [aiu.id for aiu in item.critiques[1].aius or ()] == ["llm1.1", "llm1.2"]
@@ -147,9 +121,9 @@ def test_a_benchmark_has_items_with_the_reference_critique_and_no_label(tmp_path
     path = write_json(tmp_path / "benchmark_data.json", [BENCHMARK, OTHER])
     assert detect_format(path) == "metacritique"
     items = items_by_id(path)
-    assert list(items) == ["toys 7", "toys 8"]
-    assert critique_authors(items["toys 7"]) == [("reference", "reference")]
-    assert items["toys 7"].reference == "The ball."
+    assert list(items) == ["toys 100", "toys 8"]
+    assert critique_authors(items["toys 100"]) == [("reference", "reference")]
+    assert items["toys 100"].reference == "The ball."
 
 
 def test_a_folder_joins_hypothesis_critiques_by_their_order(tmp_path: Path) -> None:
@@ -170,8 +144,8 @@ def test_a_folder_with_annotations_and_a_benchmark_has_each_question_once(tmp_pa
     write_json(tmp_path / "benchmark_data.json", [BENCHMARK, OTHER])
     write_json(tmp_path / "hypothesis_critique.json", [{"output": "No."}, {"output": "Yes."}])
     records = list(read_records(tmp_path))
-    assert list(items_by_id(tmp_path)) == ["toys 7", "toys 8"]
-    ids = [critique.id for critique in items_by_id(tmp_path)["toys 7"].critiques]
+    assert list(items_by_id(tmp_path)) == ["toys 100", "toys 8"]
+    ids = [critique.id for critique in items_by_id(tmp_path)["toys 100"].critiques]
     assert ids == ["human", "llm1", "llm2", "hypothesis", "reference"]
     assert len(labels_of(records)) == 9
 
