@@ -45,10 +45,8 @@ class Behaviour:
 class Line:
     """An acknowledged label."""
 
-    claim: float
-    """Seconds of the claim."""
-    save: float
-    """Seconds of the label."""
+    seconds: float
+    """Of the claim and the label."""
     target: int
     cpu: float
     """Processor seconds that the process has used until then."""
@@ -61,7 +59,7 @@ def read(log: Path) -> list[Line]:
     if not log.exists():
         return []
     rows = (line.split() for line in log.read_text().splitlines(keepends=True) if line.endswith("\n"))
-    return [Line(float(a), float(b), int(target), float(cpu), float(at)) for a, b, target, cpu, at in rows]
+    return [Line(float(seconds), int(target), float(cpu), float(at)) for seconds, target, cpu, at in rows]
 
 
 def annotate(url: str, annotator: str, behaviour: Behaviour, log: Path, barrier: Any = None) -> None:
@@ -79,7 +77,7 @@ def annotate(url: str, annotator: str, behaviour: Behaviour, log: Path, barrier:
     work = repeat(lambda: open_queue(engine, annotator))
     with log.open("a", buffering=1) as lines:
         for line in _label_queue(engine, work, behaviour):
-            lines.write(f"{line.claim} {line.save} {line.target} {line.cpu} {line.at}\n")
+            lines.write(f"{line.seconds} {line.target} {line.cpu} {line.at}\n")
 
 
 def _label_queue(engine: Engine, work: QueueContext, behaviour: Behaviour) -> Iterator[Line]:
@@ -92,7 +90,7 @@ def _label_queue(engine: Engine, work: QueueContext, behaviour: Behaviour) -> It
             draft = action(seq + 1, "draft", task)
             started = time.perf_counter()
             [drafted] = repeat(partial(actions.perform, engine, work, client, [draft], after=seq, first=seq == 0))
-            claim_seconds = time.perf_counter() - started
+            seconds = time.perf_counter() - started
             if drafted.get("claim") == "full":
                 seq += 1
                 continue
@@ -104,10 +102,10 @@ def _label_queue(engine: Engine, work: QueueContext, behaviour: Behaviour) -> It
             label = action(seq + 2, "label", task, seconds=1.0)
             started = time.perf_counter()
             [result] = repeat(partial(actions.perform, engine, work, client, [label], after=seq + 1))
-            save_seconds = time.perf_counter() - started
+            seconds += time.perf_counter() - started
             if result["status"] in ("accepted", "surplus"):
                 target = work.ids.decode("t", task["id"])
-                yield Line(claim_seconds, save_seconds, target or 0, time.process_time(), time.time())
+                yield Line(seconds, target or 0, time.process_time(), time.time())
             seq += 2
 
 

@@ -115,7 +115,6 @@ def reply_clusters(rng: np.random.Generator, units: int) -> Mapping[str, float]:
     known = np.ones(units, bool)
     slices = {("rationale", name): (clusters == number, known) for number, name in enumerate(names)}
     return {
-        "clusters": len(names),
         "no difference": _slice_found(rng.random(units) < 0.3, slices, None),
         "45 % in one topic, 20 % in the others": _slice_found(
             rng.random(units) < np.where(topic == 0, 0.45, 0.2), slices, None

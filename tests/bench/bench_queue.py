@@ -75,7 +75,6 @@ class Outcome:
     killed: int
     lost: int
     """Labels that were acknowledged and are not stored."""
-    seconds: float
     lines: Sequence[Line]
     """The labels that were acknowledged."""
     client_cpu: float
@@ -134,10 +133,9 @@ def run(
         repeat(partial(expire_leases, engine))
         others = [name for name in behaviours if name not in killed][:FINISHERS]
         _wait(_start(url, {name: Behaviour() for name in others}, logs, warm=False))
-        seconds = time.perf_counter() - start
         for name in killed:
             label_late(engine, name)
-        outcome = _outcome(engine, len(killed), seconds, {name: read(log) for name, log in logs.items()})
+        outcome = _outcome(engine, len(killed), {name: read(log) for name, log in logs.items()})
         return replace(outcome, server_cpu=_cpu_of_a_label(samples, targets * OVERLAP))
 
 
@@ -200,7 +198,7 @@ def _wait(started: Sequence[BaseProcess]) -> None:
         raise RuntimeError(f"a process failed: {codes}")
 
 
-def _outcome(engine: Engine, killed: int, seconds: float, lines: Mapping[str, Sequence[Line]]) -> Outcome:
+def _outcome(engine: Engine, killed: int, lines: Mapping[str, Sequence[Line]]) -> Outcome:
     with reading(engine) as session:
         query = select(LabelRow.target_id, AnnotatorRow.name, LabelRow.surplus)
         query = query.where(LabelRow.study_id == studies.get(session, STUDY).id)
@@ -218,7 +216,6 @@ def _outcome(engine: Engine, killed: int, seconds: float, lines: Mapping[str, Se
         leases=leases,
         killed=killed,
         lost=len(acknowledged - set(pairs)),
-        seconds=seconds,
         lines=list(chain.from_iterable(lines.values())),
         client_cpu=sum(cpu for cpu, _ in used) / max(sum(count for _, count in used), 1),
     )
@@ -253,15 +250,9 @@ def main() -> None:
     print(
         f"{options.processes} processes ({found.killed} killed), {options.targets} targets, overlap {OVERLAP}: "
         f"{found.counted} of {wanted} labels count, {found.surplus} surplus, {found.repeated} repeated, "
-        f"{found.lost} lost, {found.leases} claims left, {found.seconds:.0f} s, {found.rate:.0f} labels/s"
+        f"{found.lost} lost, {found.leases} claims left, {found.rate:.0f} labels/s"
     )
-    both = [line.claim + line.save for line in found.lines]
-    for name, times in (
-        ("claim", [line.claim for line in found.lines]),
-        ("label", [line.save for line in found.lines]),
-        ("claim and label", both),
-    ):
-        print_times(name, times)
+    print_times("claim and label", [line.seconds for line in found.lines])
     print(f"  processor time of a label: {_ms(found.client_cpu)} of annotators, {_ms(found.server_cpu)} of PostgreSQL")
     print_load()
     if (found.counted, found.repeated, found.lost, found.leases) != (wanted, 0, 0, 0):

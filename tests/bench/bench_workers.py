@@ -12,7 +12,6 @@ import hashlib
 import random
 import subprocess
 import time
-from collections import Counter
 from dataclasses import dataclass
 from itertools import cycle
 from typing import Any
@@ -46,7 +45,6 @@ class Outcome:
     verdicts: int
     """Verdicts stored; more than `done` if a trace was done twice."""
     stored_calls: int
-    delivered_calls: int
     repeated_calls: int
     """Replies delivered beyond the first one for the same request: calls in progress at a kill."""
     repeated_stored_calls: int
@@ -160,7 +158,6 @@ def _outcome(
 ) -> Outcome:
     _, progress = _launch.progress(engine, run_id)
     log = [((line["model"], line["prompt"]), line["at"]) for line in server.log if line["delivered"]]
-    delivered = Counter(request for request, _ in log)
     with reading(engine) as session:
         verdicts = session.scalar(text("SELECT count(*) FROM event WHERE type = 'verdict'"))
         twice = session.scalar(
@@ -173,8 +170,7 @@ def _outcome(
         done=progress.done,
         verdicts=verdicts,
         stored_calls=progress.totals.calls,
-        delivered_calls=sum(delivered.values()),
-        repeated_calls=sum(delivered.values()) - len(delivered),
+        repeated_calls=len(log) - len({request for request, _ in log}),
         repeated_stored_calls=sum(at > stored.get(request, at) for request, at in log),
         stored_twice=twice,
         most_at_once=server.most_open,
