@@ -50,6 +50,9 @@ class ItemReader:
         """Whether an item can have several rows."""
         texts = (*as_tuple(mapping.prompt), *(text for own in mapping.responses for text in as_tuple(own.text)))
         paths = {path for source in texts for path in source_paths(source)}
+        texts = (*texts, *as_tuple(mapping.context), *as_tuple(mapping.reference))
+        self.cut = [own for own in texts if isinstance(own, Excerpt)]
+        """The texts of the item that are cut out of fields."""
         self.is_named_by_text = not paths.isdisjoint(source_paths(mapping.id))
         self.first_lines: dict[str, int] = {}
         """Item id -> the line of its first row."""
@@ -77,6 +80,9 @@ class ItemReader:
         self.numbers = tuple(has * sum(present[:number]) for number, has in enumerate(present, 1))
         self.systems = tuple(response.system for response in item.responses)
         self.of_responses = tuple(self.transcripts[: sum(bool(own.transcript) for own in item.responses)])
+        for own in self.cut:
+            text = scope.text(own.field) or ""
+            current_omissions().repeated_marks += any(text.count(mark) > 1 for mark in own.marks)
         if item_id in self.first_lines:
             self._check_repeat(item, scope.line)
             self.further_rows[item_id] += 1
@@ -115,7 +121,6 @@ def _read_item(
         sources = getattr(mapping, name)
         is_rendered = name == "prompt" and conversation is not None
         texts[name] = scope.join_texts(as_tuple(sources)) if sources and not is_rendered else None
-    _count_marks(mapping, scope)
     found = _read_responses(mapping, scope, transcripts)
     responses = [own for own in found if own is not None]
     question = transcripts[0].question if transcripts and mapping.prompt is None else ""
@@ -140,19 +145,6 @@ def _read_item(
     item: Item = validated(Item, fields, line=scope.line)
     is_list = any(own.each for own in mapping.responses)
     return item, [] if is_list else [own is not None for own in found]
-
-
-def _count_marks(mapping: Mapping, scope: Scope) -> None:
-    """Count the texts of a row that have several places at which they could be cut."""
-    texts = (
-        mapping.prompt,
-        mapping.context,
-        mapping.reference,
-        *(own.text for own in mapping.responses if not own.each),
-    )
-    for source in (own for text in texts for own in as_tuple(text) if isinstance(own, Excerpt)):
-        text = scope.text(source.field) or ""
-        current_omissions().repeated_marks += any(text.count(mark) > 1 for mark in source.marks)
 
 
 def _read_responses(
