@@ -138,7 +138,7 @@ def score_ceilings(rng: np.random.Generator, units: int, resamples: int) -> Mapp
     quality = rng.normal(5.5, 2, (units, 1))
     noise = rng.normal(0, [1.2, 1.2, 1.2, 1.8], (units, 4))
     rows, weights = distinct_scores(np.clip(np.rint(quality + noise), 1, 10), None)
-    found = ceiling_estimates(rows, weights, units, resamples, 0)
+    found = ceiling_estimates(rows, weights, units, resamples)
     return {name: found[name] for name in CEILING_STATISTICS}
 
 

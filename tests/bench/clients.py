@@ -68,7 +68,7 @@ async def router(address: str, count: int) -> float:
     model, spec = Router(), Spec(model="judge-1", address=address)
 
     async def call(prompt: str) -> str:
-        return (await model.complete(Ask("a", "opinion", 0, spec, prompt, int))).text
+        return (await model.complete(Ask("a", "opinion", 0, spec, prompt))).text
 
     try:
         return await measure_calls(call, count)
