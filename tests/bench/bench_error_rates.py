@@ -6,7 +6,6 @@ Each case draws a study without the effect, or exactly at the boundary of the ru
 found. The intervals are in `bench_coverage` and `bench_coverage_reports`, other tests in `bench_planted_judges`.
 """
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import product
@@ -27,7 +26,7 @@ from core.statistics.measures.texts import cluster_texts
 from core.statistics.reports.judge_findings import Slice, correct_slices, people_row, slice_rows
 from core.statistics.reports.judges import Rule, ceiling_difference, correlation_difference
 from tests.bench.bench_coverage import EVEN, Design, draw_codes
-from tests.bench.studies import RESAMPLES, print_tables, read_arguments
+from tests.bench.studies import RESAMPLES, print_tables
 from tests.core.statistics.builders import ratings_from_codes
 
 SIZES = (50, 300)
@@ -339,7 +338,4 @@ def rates(draw: Draw, units: int, studies: int) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    chosen = read_arguments(__doc__, CASES)
-    print(f"{chosen.studies} studies, per cent ± standard error (n if fewer)")
-    print_tables(CASES, chosen, 20, lambda draw, units: rates(draw, units, chosen.studies))
+    print_tables(__doc__, CASES, "{} studies, per cent ± standard error (n if fewer)".format, rates, 20)

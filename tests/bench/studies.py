@@ -2,8 +2,9 @@
 
 import argparse
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,50 +14,36 @@ from core.statistics.data.arrays import Estimate
 from core.statistics.data.dataset import Dataset, Frames, build_datasets
 
 RESAMPLES = 1000
-Case = Callable[..., Any]
-"""A function that draws a study; its name is that of the case."""
 Draw = Callable[[np.random.Generator, int, int], Mapping[str, Estimate]]
 """(generator, units, resamples) -> estimates by name."""
 Cases = Mapping[Draw, tuple[tuple[int, ...], int]]
 """Case -> the numbers of units, and the units of the study that has the true value."""
 
 
-class Arguments(NamedTuple):
-    """What is simulated."""
+def print_tables(
+    description: str | None,
+    cases: Mapping[Any, Sequence[int]],
+    note: Callable[[int], str],
+    cells: Callable[[Any, int, int], Mapping[str, str]],
+    width: int,
+) -> None:
+    """Print a table for each case that the arguments of the program choose: a row for each name, a column a size.
 
-    studies: int
-    cases: Sequence[str]
-    """Names; empty: all cases."""
-    units: Sequence[int]
-    """Sizes of a study; empty: all sizes of the case."""
-
-    def has(self, case: Case) -> bool:
-        return not self.cases or case.__name__ in self.cases
-
-    def sizes(self, of_case: Sequence[int]) -> list[int]:
-        """Return the sizes of the case that are chosen."""
-        return [size for size in of_case if not self.units or size in self.units]
-
-
-def read_arguments(description: str | None, cases: Iterable[Case]) -> Arguments:
-    """Return the arguments of the program; ends it with a message if a case does not exist."""
+    `cases`: case -> its sizes; `cells` returns name -> text of a case, a size and a number of studies.
+    """
+    warnings.simplefilter("ignore")
     names = [case.__name__ for case in cases]
     known = f"all by default: {', '.join(names)}"
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("studies", nargs="?", type=int, default=1000, help="of each size, 1000 by default")
     parser.add_argument("cases", nargs="*", metavar="CASE", default=[], choices=[*names, []], help=known)
     parser.add_argument("--units", nargs="+", type=int, default=[], help="sizes of a study, all by default")
-    return Arguments(**vars(parser.parse_args()))
-
-
-def print_tables(
-    cases: Mapping[Any, Sequence[int]], chosen: Arguments, width: int, cells: Callable[[Any, int], Mapping[str, str]]
-) -> None:
-    """Print a table for each case that is chosen: a row for each name, with the cells of each size."""
-    for draw, all_sizes in cases.items():
-        if not chosen.has(draw):
+    given = parser.parse_args()
+    print(note(given.studies))
+    for draw, sizes in cases.items():
+        if given.cases and draw.__name__ not in given.cases:
             continue
-        columns = {size: cells(draw, size) for size in chosen.sizes(all_sizes)}
+        columns = {size: cells(draw, size, given.studies) for size in sizes if size in (given.units or sizes)}
         print(f"\n{' '.join((draw.__doc__ or '').split())}")
         print(" " * 60 + "".join(f"{size:>{width}}" for size in columns))
         for name in dict.fromkeys(name for column in columns.values() for name in column):
@@ -66,13 +53,18 @@ def print_tables(
 
 def print_coverage(description: str | None, cases: Cases) -> None:
     """Print how often intervals hold the truth, in the cases that the arguments of the program choose."""
-    warnings.simplefilter("ignore")
-    chosen = read_arguments(description, cases)
-    error = 196 * (0.95 * 0.05 / chosen.studies) ** 0.5
-    print(f"{chosen.studies} studies each; Monte Carlo error +-{error:.1f} points")
-    truths = {draw: draw(np.random.default_rng(99), size, 0) for draw, (_, size) in cases.items() if chosen.has(draw)}
-    sizes = {draw: sizes for draw, (sizes, _) in cases.items()}
-    print_tables(sizes, chosen, 14, lambda draw, units: coverage(draw, units, truths[draw], chosen.studies))
+
+    @cache
+    def truth(draw: Draw) -> Mapping[str, Estimate]:
+        return draw(np.random.default_rng(99), cases[draw][1], 0)
+
+    def note(studies: int) -> str:
+        return f"{studies} studies each; Monte Carlo error +-{196 * (0.95 * 0.05 / studies) ** 0.5:.1f} points"
+
+    def cells(draw: Draw, units: int, studies: int) -> dict[str, str]:
+        return coverage(draw, units, truth(draw), studies)
+
+    print_tables(description, {draw: sizes for draw, (sizes, _) in cases.items()}, note, cells, 14)
 
 
 def coverage(draw: Draw, units: int, truth: Mapping[str, Estimate], studies: int) -> dict[str, str]:
