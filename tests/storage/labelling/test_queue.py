@@ -38,7 +38,7 @@ from tests.waiting import at_once
 
 def claim(engine, queue, annotator, overlap=3):
     """Claim the next target; it may lock full ones before, so PostgreSQL can end it because of another claim."""
-    return write(engine, lambda session: claim_next(session, queue, annotator, overlap))
+    return connections.write(engine, lambda session: claim_next(session, queue, annotator, overlap))
 
 
 def label(engine, queue, annotator, target, value=1):
