@@ -263,9 +263,10 @@ def state_values(scopes: Iterable[Scope], mapping: TableMapping) -> list[Stateme
 
 
 def _describe_scale(scale: Scale) -> str:
-    if scale.categories:
-        best = f" ({format_value(scale.categories[-1])} is the best)" if scale.level == "ordinal" else ""
-        return join_names([format_value(category) for category in scale.categories]) + best
+    categories = [" ".join(format_value(category).split()) for category in scale.categories]  # on one line
+    if categories:
+        best = f" ({categories[-1]} is the best)" if scale.level == "ordinal" else ""
+        return join_names(categories) + best
     best = "" if scale.level == "nominal" else f" ({format_value(scale.high)} is the best)"
     return f"{format_value(scale.low)} to {format_value(scale.high)}{best}"
 

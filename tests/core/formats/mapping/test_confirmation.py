@@ -89,6 +89,14 @@ def test_a_guessed_scale_is_confirmed_once_for_all_columns_that_share_it(tmp_pat
     assert len(labels_of(records)) == 4
 
 
+def test_categories_of_several_lines_are_stated_on_one(tmp_path: Path) -> None:
+    path = write_content(tmp_path / "t.json", [{"id": "1", "response": "x", "label": "b\nc"}])
+    gold = {"kind": "answer", "value": "label", "confirmed": False}
+    gold["scale"] = {"level": "ordinal", "categories": ["a", "b\nc"]}
+    (question,) = questions(path, build_mapping({"id": "id", "responses": [{"text": "response"}], "gold": [gold]}))
+    assert question.reading() == "the scale is a, b c (b c is the best)"
+
+
 def metrics_file(folder: Path, annotations: list[dict[str, Any]], instances: list[Any], values: dict[str, Any]) -> Path:
     path = folder / "data.json"
     rows = [{"id": number, "instance": own, "annotations": values} for number, own in enumerate(instances)]
