@@ -12,7 +12,6 @@ from core.formats.mapping.fields import MISSING, get_value, parse_path, quote_ke
 from core.formats.mapping.mapping import Mapping, build_mapping, dump_mapping
 from core.formats.mapping.preview import preview_table, unused_fields
 from core.formats.plain_yaml import parse_fields
-from core.formats.records import ItemRecord
 from core.formats.registry import read_records
 from tests.core.formats.shared import items_of, labels_of, write_content
 
@@ -56,17 +55,6 @@ def test_a_column_with_any_name_can_be_mapped(tmp_path: Path, column: str) -> No
     assert (item.id, item.prompt, item.scenario) == ("1-A", "A", "A")
     assert [record.value for record in labels_of(records)] == [1]
     assert unused_fields(table, mapping) == []
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
-def test_a_quoted_text_is_a_column_and_not_a_template(tmp_path: Path, suffix: str) -> None:
-    table = write_content(tmp_path / f"t{suffix}", {".csv": "id,a\n1,A\n", ".jsonl": '{"id": "1", "a": "A"}\n'}[suffix])
-    quoted = build_mapping({"id": "id", "prompt": "a", "scenario": '"{a}"'})
-    with pytest.raises(FileFormatError, match=r'"\{a\}".*there are'):
-        list(read_records(table, mapping=quoted))
-    template = build_mapping({"id": "id", "prompt": "a", "scenario": ' "{a}"'})
-    (record,) = (record for record in read_records(table, mapping=template) if isinstance(record, ItemRecord))
-    assert record.item.scenario == '"A"'
 
 
 @pytest.mark.parametrize("column", ['d\'Arcy "Q"', 'a "b"\nc', '"a" b\'c', '🙂 "'])

@@ -32,7 +32,7 @@ from core.formats.records import (
 )
 from core.labels import Opinion
 from core.trace import Turn, TurnCompleted, Usage, Verdict
-from tests.core.formats.shared import gold_of, items_of, labels_of, of_kind, verdicts_of, write_content
+from tests.core.formats.shared import gold_of, labels_of, of_kind, verdicts_of, write_content
 
 PAIR = """
 id: id
@@ -174,53 +174,6 @@ gold: [{kind: preference, value: g}]
     rows = [pair(who="a", v=1, g=1), pair(who="b", v=1, g=2)]
     with pytest.raises(FileFormatError, match="the gold of item '1' is stated twice: 1 and 2"):
         read(tmp_path, rows, mapping)
-
-
-def test_annotators_by_position_for_lists_of_any_length(tmp_path: Path) -> None:
-    mapping = f"""
-id: id
-responses: [{{text: a}}]
-labels: [{{layout: list, kind: score, value: stars, annotators: "r{{n}}", scale: {STARS}}}]
-"""
-    rows = [{"id": "1", "a": "x", "stars": [1, 2]}, {"id": "2", "a": "x", "stars": [3, None, 5, 4]}]
-    labels = labels_of(read(tmp_path, rows, mapping))
-    assert [(one.target.item, one.annotator, one.value) for one in labels] == [
-        ("1", "r1", 1), ("1", "r2", 2), ("2", "r1", 3), ("2", "r3", 5), ("2", "r4", 4)
-    ]  # fmt: skip
-    default = read(tmp_path, rows, mapping.replace('annotators: "r{n}", ', ""))
-    assert {record.label.annotator for record in of_kind(default, LabelRecord)} >= {"annotator 1", "annotator 4"}
-
-
-def test_one_block_for_several_criteria(tmp_path: Path) -> None:
-    mapping = f"""
-id: id
-responses: [{{text: a}}]
-labels:
-  - {{layout: list, kind: score, criteria: {{fluency: flu, tone: ton}}, value: "{{criterion}}_scores", scale: {STARS}}}
-judges:
-  - {{kind: score, criteria: [fluency, tone], columns: {{"gpt.{{criterion}}": GPT}}, scale: {STARS}}}
-"""
-    row = {"id": "1", "a": "x", "flu_scores": [1], "ton_scores": [5], "gpt": {"fluency": 2, "tone": 4}}
-    records = read(tmp_path, [row], mapping)
-    labels = {record.label.target.criterion: record.label.value for record in of_kind(records, LabelRecord)}
-    assert labels == {"fluency": 1, "tone": 5}
-    verdict = verdicts(records)["GPT", "1"]
-    assert {one.criterion: one.value for one in verdict.opinions} == {"fluency": 2, "tone": 4}
-
-
-@pytest.mark.parametrize(
-    ("rows", "explode", "ids"),
-    [
-        ([{"d": "t", "turns": {"x": {"a": "1"}, "y": {"a": "2"}}}], "turns", ["t-x", "t-y"]),
-        ([{"d": "t", "turns": {"x": "1", "y": "2"}}], "turns", ["t-x", "t-y"]),
-        ({"x": {"d": "t", "a": "1"}, "y": {"d": "t", "a": "2"}}, '"*"', ["t-x", "t-y"]),
-    ],
-)
-def test_objects_are_exploded_with_their_keys(tmp_path: Path, rows: Any, explode: str, ids: list[str]) -> None:
-    text = "turns" if rows == [{"d": "t", "turns": {"x": "1", "y": "2"}}] else "a"
-    mapping = f'id: "{{d}}-{{element}}"\nexplode: {explode}\nresponses: [{{text: {text}}}]'
-    items = items_of(read(tmp_path, rows, mapping))
-    assert [item.id for item in items] == ids and [item.responses[0].text for item in items] == ["1", "2"]
 
 
 def test_responses_that_are_only_images_and_constants(tmp_path: Path) -> None:
@@ -392,24 +345,6 @@ def test_odd_yaml_is_one_sentence(text: str) -> None:
 def test_dates_and_long_numbers_in_yaml_are_text() -> None:
     fields = parse_fields("a: 2024-13-45\nb: " + "9" * 5000)
     assert fields == {"a": "2024-13-45", "b": "9" * 5000}
-
-
-def test_a_mapping_with_every_block_is_saved_and_loaded_equal() -> None:
-    mapping = mappings.build_mapping(
-        parse_fields(
-            PAIR
-            + """
-join: {file: gold.csv, key: id}
-critiques: [{author: {constant: human}, text: c}]
-labels: [{layout: list, kind: preference, criteria: [x, y], value: "{criterion}"}]
-judges: [{kind: preference, columns: [gpt], run: r}]
-gold: [{kind: preference, value: g}]
-weights: [{judge: j, aspects: {a: b, c: d}}]
-"""
-        )
-    )
-    assert mappings.build_mapping(parse_fields(mappings.dump_mapping(mapping))) == mapping
-    assert [block.criterion for block in mapping.labels] == ["x", "y"]
 
 
 cells = st.none() | st.booleans() | st.integers(-2, 9) | st.floats(allow_nan=False) | st.text(max_size=4)
@@ -639,20 +574,6 @@ def test_unused_fields_of_elements_that_are_named_by_their_number_are_listed(tmp
     assert unused_fields(path, mappings.build_mapping(draft)) == ["scores.1:", "turns[].rating"]
 
 
-def test_the_first_row_can_lack_the_record_of_an_optional_file(tmp_path: Path) -> None:
-    (tmp_path / "texts.csv").write_text("key,text\n2,So.\n", encoding="utf-8")
-    path = write_content(tmp_path / "t.csv", "key,who,good\n1,ann,Yes\n2,ann,No\n")
-    scale = {"level": "nominal", "categories": ["No", "Yes"]}
-    label = {"layout": "long", "kind": "answer", "annotator": "who", "value": "good", "scale": scale}
-    draft = {"id": "key", "where": {"key": "2"}, "responses": [{"text": "joined.text"}], "labels": [label]}
-    draft["join"] = {"file": "texts.csv", "key": "key", "optional": True}
-    records = list(table.read(path, mappings.build_mapping(draft)))
-    assert [own.responses[0].text for own in items_of(records)] == ["So."]
-    draft["responses"] = [{"text": "joined.words"}]
-    with pytest.raises(FileFormatError, match=r"line 3, field 'joined\.words'"):
-        list(table.read(path, mappings.build_mapping(draft)))
-
-
 LONG = "id,question,score,who\n1,Q1,3,ann\n1,Q2,4,ann\n1,Q1,2,ben\n2,Q1,5,ann\n9,Q3,5,ann\n"
 
 
@@ -727,11 +648,3 @@ def test_what_an_empty_cell_means_is_stated_as_it_is_imported(tmp_path: Path) ->
     records = list(table.read(path, mapping))
     assert [own.value for own in labels_of(records)] == [1, 0]
     assert [own.value for own in verdicts_of(records)] == [1, 0]
-
-
-def test_fields_of_the_row_around_a_list_are_used_by_its_block(tmp_path: Path) -> None:
-    path = write_content(tmp_path / "t.jsonl", [{"id": "1", "a": "So.", "who": "ann", "marks": [{"kind": "x"}]}])
-    block = {"layout": "long", "kind": "score", "each": "marks", "annotator": "who", "value": {"constant": "1"}}
-    block |= {"criterion_field": "kind", "aggregate": "sum", "scale": {"level": "interval", "low": 0, "high": 9}}
-    draft = {"id": "id", "responses": [{"text": "a"}], "labels": [block]}
-    assert unused_fields(path, mappings.build_mapping(draft)) == []

@@ -12,7 +12,7 @@ from core.formats.plain_yaml import dump_fields, parse_fields
 from core.formats.records import CriterionRecord, ItemRecord, ScaleRecord
 from core.formats.registry import read_records
 from core.items import Item
-from core.labels import PREFERENCE, Scale
+from core.labels import Scale
 from tests.core.formats.shared import write_content
 
 MINIMAL = {"id": "id", "prompt": "question", "responses": [{"text": "answer"}]}
@@ -48,15 +48,6 @@ def test_words_that_yaml_1_1_converts_stay_text(tmp_path: Path) -> None:
     assert loaded.labels[0].scale == Scale(level="nominal", categories=(True, False))
     (tmp_path / "again.yaml").write_text(mapping.dump_mapping(loaded))
     assert mapping.load_mappings(tmp_path / "again.yaml")[0] == loaded
-
-
-def test_json_is_yaml_too(tmp_path: Path) -> None:
-    (tmp_path / "m.json").write_text('{"id": "id", "prompt": "question", "responses": [{"text": "answer"}]}')
-    assert mapping.load_mappings(tmp_path / "m.json")[0] == mapping.build_mapping(MINIMAL)
-
-
-def test_a_preference_has_its_own_scale() -> None:
-    assert mapping.build_mapping(with_labels()).labels[0].scale == PREFERENCE
 
 
 def test_the_field_paths_of_a_mapping_are_complete() -> None:

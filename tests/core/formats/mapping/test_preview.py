@@ -49,16 +49,3 @@ def test_columns_with_usual_names_give_a_valid_mapping() -> None:
         "responses": [{"text": "response_a", "system": "model_a"}, {"text": "response_b", "system": "model_b"}],
     }
     assert build_mapping(draft).id == "Item ID"
-
-
-def test_items_of_an_exploded_list_are_numbered() -> None:
-    assert suggest_mapping(["context", "response", "model"], explode="responses") == {
-        "explode": "responses",
-        "id": "{row}-{element}",
-        "prompt": "context",
-        "responses": [{"text": "response", "system": "model"}],
-    }
-
-
-def test_unusual_names_give_no_suggestion() -> None:
-    assert suggest_mapping(["foo", "bar"]) == {"id": "{row}"}

@@ -307,13 +307,6 @@ def test_a_winner_can_be_the_name_of_a_system(tmp_path: Path) -> None:
         list(read_records(tmp_path / "t.csv", mapping=build_mapping(draft)))
 
 
-def test_cells_that_hold_json_are_paths_too(tmp_path: Path) -> None:
-    (item,) = items_of(
-        read(tmp_path, 'id,a\n1,"{""text"": [""A""]}"\n', "id: id\nresponses: [{text: a.text.-1}]", "t.csv")
-    )
-    assert item.responses[0].text == "A"
-
-
 def test_where_reads_the_rows_with_the_listed_values(tmp_path: Path) -> None:
     mapping = build_mapping({"id": "id", "responses": [{"text": "a"}], "where": {"turn": [1, "2"]}})
     (tmp_path / "t.csv").write_text("id,a,turn\n1,A,1\n2,A,2\n3,A,3\n", encoding="utf-8")

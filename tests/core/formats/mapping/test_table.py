@@ -82,15 +82,6 @@ def test_the_long_layout_yields_each_item_once(tmp_path: Path) -> None:
     assert (label.reason, label.seconds) == ("good", 2.5)
 
 
-def test_the_list_layout_has_all_labels_in_one_cell(tmp_path: Path) -> None:
-    block = {"layout": "list", "kind": "score", "value": "scores.overall", "scale": FIVE}
-    row = {"id": 1, "q": "Q", "a": "A", "who": ["ann", "ben"], "scores": {"overall": [4.5, None]}}
-    by_name = read_content(tmp_path / "t.json", [row], **SINGLE, labels=[{**block, "annotators_field": "who"}])
-    by_position = read_content(tmp_path / "t.json", [row], **SINGLE, labels=[{**block, "annotators": ["r1", "r2"]}])
-    assert label_values(by_name) == [("1", "", "ann", 4.5)]
-    assert label_values(by_position) == [("1", "", "r1", 4.5)]
-
-
 @pytest.mark.parametrize(("cell", "extra"), [('"[1, null, 3]"', {}), ("1; ;3", {"separator": ";"})])
 def test_a_list_may_be_text_in_a_csv_cell(tmp_path: Path, cell: str, extra: dict) -> None:
     block = {**LONG, "layout": "list", "value": "s", "annotators": ["x", "y", "z"], **extra}
@@ -102,41 +93,6 @@ def test_a_list_may_be_text_in_a_csv_cell(tmp_path: Path, cell: str, extra: dict
     ]
 
 
-def test_each_element_of_an_exploded_list_is_an_item_with_the_fields_of_its_row(tmp_path: Path) -> None:
-    rows = [
-        {"id": "d1", "data": {"turns": [{"id": "t1", "say": "Hi"}, {"id": "t2", "say": "Ho"}]}, "about": "cats"},
-        {"id": "d2", "data": {"turns": []}, "about": "dogs"},
-    ]
-    items = items_of(
-        read_content(
-            tmp_path / "t.json",
-            rows,
-            id="{parent.id}/{id}-{row}-{element}",
-            explode="data.turns",
-            prompt="about",
-            responses=[{"text": "say"}],
-            group="parent.id",
-        )
-    )
-    assert [(item.id, item.prompt, item.group) for item in items] == [
-        ("d1/t1-1-1", "cats", "d1"),
-        ("d1/t2-1-2", "cats", "d1"),
-    ]
-    assert [item.responses[0].text for item in items] == ["Hi", "Ho"]
-
-
-def test_elements_that_are_text_have_the_name_of_their_list_as_field(tmp_path: Path) -> None:
-    records = read_content(
-        tmp_path / "t.jsonl",
-        '{"q": "Q", "x": {"answers": ["A", "B"]}}',
-        id="{row}.{element}",
-        prompt="q",
-        explode="x.answers",
-        responses=[{"text": "answers"}],
-    )
-    assert [item.responses[0].text for item in items_of(records)] == ["A", "B"]
-
-
 def test_several_fields_are_joined_and_a_long_group_is_shortened(tmp_path: Path) -> None:
     rows = [{"id": n, "q": "Q " * 60, "more": more, "a": "A"} for n, more in enumerate(["", "x", "x", None])]
     mapping = {**SINGLE, "prompt": ["q", "more"], "group": ["q", "more"]}
@@ -145,12 +101,6 @@ def test_several_fields_are_joined_and_a_long_group_is_shortened(tmp_path: Path)
     groups = [item.group for item in items]
     assert groups[0] == groups[3] != groups[1] == groups[2]
     assert all(len(group) <= 80 for group in groups)
-
-
-def test_an_optional_response_may_be_missing(tmp_path: Path) -> None:
-    mapping = {**PAIR, "responses": [{"text": "a"}, {"text": "b", "optional": True}, {"text": "c", "optional": True}]}
-    items = items_of(read_content(tmp_path / "t.csv", "id,q,a,b,c\n1,Q,A,B,\n2,Q,A,,\n", **mapping))
-    assert [len(item.responses) for item in items] == [2, 1]
 
 
 def test_a_beginning_is_no_value_and_never_replaces_one_of_the_scale(tmp_path: Path) -> None:
