@@ -42,7 +42,7 @@ def claim(engine, queue, annotator, overlap=3):
 
 
 def label(engine, queue, annotator, target, value=1):
-    write(engine, lambda session: store_label(session, queue.study_id, target, annotator, value))
+    connections.write(engine, lambda session: store_label(session, queue.study_id, target, annotator, value))
 
 
 def states(engine, queue, annotator="ann", overlap=3):
