@@ -32,7 +32,7 @@ from core.formats.records import (
 )
 from core.labels import Opinion
 from core.trace import Turn, TurnCompleted, Usage, Verdict
-from tests.core.formats.shared import gold_of, labels_of, of_kind, verdicts_of, write_content
+from tests.core.formats.shared import gold_of, items_of, labels_of, of_kind, verdicts_of, write_content
 
 PAIR = """
 id: id
@@ -577,6 +577,20 @@ def test_unused_fields_of_elements_that_are_named_by_their_number_are_listed(tmp
 LONG = "id,question,score,who\n1,Q1,3,ann\n1,Q2,4,ann\n1,Q1,2,ben\n2,Q1,5,ann\n9,Q3,5,ann\n"
 
 
+def test_the_first_row_can_lack_the_record_of_an_optional_file(tmp_path: Path) -> None:
+    (tmp_path / "texts.csv").write_text("key,text\n2,So.\n", encoding="utf-8")
+    path = write_content(tmp_path / "t.csv", "key,who,good\n1,ann,Yes\n2,ann,No\n")
+    scale = {"level": "nominal", "categories": ["No", "Yes"]}
+    label = {"layout": "long", "kind": "answer", "annotator": "who", "value": "good", "scale": scale}
+    draft = {"id": "key", "where": {"key": "2"}, "responses": [{"text": "joined.text"}], "labels": [label]}
+    draft["join"] = {"file": "texts.csv", "key": "key", "optional": True}
+    records = list(table.read(path, mappings.build_mapping(draft)))
+    assert [own.responses[0].text for own in items_of(records)] == ["So."]
+    draft["responses"] = [{"text": "joined.words"}]
+    with pytest.raises(FileFormatError, match=r"line 3, field 'joined\.words'"):
+        list(table.read(path, mappings.build_mapping(draft)))
+
+
 def read_long(
     path: Path, join: dict[str, object], block: dict[str, object]
 ) -> tuple[list[tuple[object, ...]], list[str]]:
@@ -648,3 +662,11 @@ def test_what_an_empty_cell_means_is_stated_as_it_is_imported(tmp_path: Path) ->
     records = list(table.read(path, mapping))
     assert [own.value for own in labels_of(records)] == [1, 0]
     assert [own.value for own in verdicts_of(records)] == [1, 0]
+
+
+def test_fields_of_the_row_around_a_list_are_used_by_its_block(tmp_path: Path) -> None:
+    path = write_content(tmp_path / "t.jsonl", [{"id": "1", "a": "So.", "who": "ann", "marks": [{"kind": "x"}]}])
+    block = {"layout": "long", "kind": "score", "each": "marks", "annotator": "who", "value": {"constant": "1"}}
+    block |= {"criterion_field": "kind", "aggregate": "sum", "scale": {"level": "interval", "low": 0, "high": 9}}
+    draft = {"id": "id", "responses": [{"text": "a"}], "labels": [block]}
+    assert unused_fields(path, mappings.build_mapping(draft)) == []

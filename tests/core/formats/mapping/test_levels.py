@@ -299,6 +299,12 @@ def test_cells_are_filled_from_above_and_a_value_is_the_begin_of_a_text(tmp_path
     assert [record.value for record in gold_of(records)] == [2, 1]
 
 
+def test_a_list_of_lines_is_one_text_and_one_turn_is_no_conversation(tmp_path: Path) -> None:
+    draft = {"id": "{row}", "prompt": "q", "responses": [{"text": "steps"}]}
+    (record,) = read_records(write(tmp_path, [{"q": ["why"], "steps": ["one", "two"]}]), mapping=build_mapping(draft))
+    assert (record.item.prompt, record.item.responses[0].text) == ("why", "one\ntwo")
+
+
 def test_a_number_is_a_response_although_systems_are_called_so_and_an_image_is_a_text(tmp_path: Path) -> None:
     rows = [{"q": "why", "a": "x", "b": "y", "s": "2", "t": "1", "best": "1", "who": "w"}]
     block = {"layout": "long", "kind": "preference", "annotator": "who", "value": "best"}
@@ -312,6 +318,15 @@ def test_a_number_is_a_response_although_systems_are_called_so_and_an_image_is_a
     with recording_omissions() as omissions:
         mapping = build_mapping({"id": "{row}", "prompt": "q", "responses": [{"text": "a", "image": "i"}]})
         assert len(list(read_records(path, mapping=mapping))) == 1 and not omissions.blank
+
+
+def test_the_parts_of_a_text_are_the_values_of_numbered_criteria(tmp_path: Path) -> None:
+    block = {"layout": "long", "each": "marks", "divider": "#", "annotator": "who", "criterion_field": "{element}"}
+    block |= {"value": "marks", "kind": "score", "scale": {"level": "interval", "low": 0, "high": 100}}
+    draft = {"id": "{row}", "prompt": "q", "labels": [block]}
+    records = read_records(write(tmp_path, [{"q": "why", "who": "w", "marks": "92#14"}]), mapping=build_mapping(draft))
+    found = labels_of(records)
+    assert [(label.target.criterion, label.value) for label in found] == [("1", 92), ("2", 14)]
 
 
 def _confirm(draft: dict[str, Any]) -> dict[str, Any]:
