@@ -93,6 +93,18 @@ def test_a_list_may_be_text_in_a_csv_cell(tmp_path: Path, cell: str, extra: dict
     ]
 
 
+def test_elements_that_are_text_have_the_name_of_their_list_as_field(tmp_path: Path) -> None:
+    records = read_content(
+        tmp_path / "t.jsonl",
+        '{"q": "Q", "x": {"answers": ["A", "B"]}}',
+        id="{row}.{element}",
+        prompt="q",
+        explode="x.answers",
+        responses=[{"text": "answers"}],
+    )
+    assert [item.responses[0].text for item in items_of(records)] == ["A", "B"]
+
+
 def test_several_fields_are_joined_and_a_long_group_is_shortened(tmp_path: Path) -> None:
     rows = [{"id": n, "q": "Q " * 60, "more": more, "a": "A"} for n, more in enumerate(["", "x", "x", None])]
     mapping = {**SINGLE, "prompt": ["q", "more"], "group": ["q", "more"]}
