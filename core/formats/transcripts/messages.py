@@ -40,6 +40,8 @@ CALL_IDS = ("tool_call_id", "tool_use_id", "call_id", "id")
 REASONING = ("reasoning_content", "reasoning", "thought", "thoughts")
 # Keys of agents that state in one message what they do, such as `search{"q": 1}`, and what comes back.
 ACTION, OBSERVATION = "action", "observation"
+# How an action begins that is what the agent says to the user.
+FINAL = re.compile(r"\s*final answer\s*:", re.IGNORECASE)
 # The name of the tool at the begin of an action.
 TOOL = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*(?=[({\[])")
 # Keys of a message that say who it is of, and not what it says.
@@ -144,6 +146,8 @@ def _acts(own: Mapping[str, Any], common: Mapping[str, Any]) -> Iterator[Part]:
     action, seen = own.get(ACTION), own.get(OBSERVATION)
     if isinstance(action, dict):
         yield from _block({"type": "function", **action}, common)
+    elif action and FINAL.match(text_of(action)):
+        yield new_part("text", content=text_of(action), **common)
     elif action:
         name = TOOL.match(text_of(action))
         content = text_of(action)[name.end() :] if name else text_of(action)

@@ -179,6 +179,7 @@ def test_what_an_agent_does_and_observes_are_parts_and_unknown_keys_remain_as_da
             {"role": "agent", "action": {"name": "ask", "arguments": {"who": "Ann"}}, "observation": "No reply."},
             {"role": "agent", "plan": ["wait"], "name": "A"},
             {"role": "agent", "content": ""},
+            {"role": "agent", "action": "Final Answer: it is here."},
         ]
     ).parts
     assert [(part.message, part.kind, part.role, part.name, part.content) for part in parts] == [
@@ -189,4 +190,5 @@ def test_what_an_agent_does_and_observes_are_parts_and_unknown_keys_remain_as_da
         (4, "tool_call", "assistant", "ask", '{"who": "Ann"}'),
         (4, "tool_result", "tool", "", "No reply."),
         (5, "data", "assistant", "data", '{"plan": ["wait"]}'),
+        (7, "text", "assistant", "", "Final Answer: it is here."),
     ]
