@@ -183,7 +183,7 @@ def unused_fields(path: Path, mapping: Mapping) -> list[str]:
     the mapping uses the first, the others are a field too.
     """
     preview = preview_of(path, ROWS, mapping)
-    columns, used = preview.columns, set(_used_paths(mapping))
+    columns, used = preview.columns, set(used_paths(mapping))
     unused = []
     read = {block.each for block in (*mapping.labels, *mapping.judges, *mapping.gold)}  # their fields are in the block
     for column in (name for name in columns if not LEVEL.fullmatch(name)):
@@ -235,7 +235,8 @@ def format_unused(fields: Sequence[str]) -> str:
     return f"Not used: {join_names([spell_path(field) for field in fields])}" if fields else ""
 
 
-def _used_paths(mapping: Mapping) -> Iterator[Keys]:
+def used_paths(mapping: Mapping) -> Iterator[Keys]:
+    """Yield the keys of each path that a mapping reads, in the spellings that a file can have."""
     keys = [path for join in mapping.join for key in join.keys for path in source_paths(key)]
     exploded = [path for path in mapping.explode if path not in WHOLE_RECORD]
     blocks = (*mapping.labels, *mapping.judges, *mapping.gold)

@@ -21,7 +21,15 @@ from core.formats.mapping.fields import (
     spell_path,
 )
 from core.formats.mapping.mapping import LongLabels, Mapping, WideLabels, build_mapping
-from core.formats.mapping.preview import Preview, every_key, parse_cell, preview_of, preview_table, unused_fields
+from core.formats.mapping.preview import (
+    Preview,
+    every_key,
+    parse_cell,
+    preview_of,
+    preview_table,
+    unused_fields,
+    used_paths,
+)
 from core.formats.mapping.rows import has_header, parse_number, stated_header
 from core.formats.mapping.scope import EVERY_KEY, WHOLE_RECORD
 from core.formats.mapping.suggest_blocks import distinguish
@@ -813,14 +821,21 @@ def _content(row: Cells, source: Any) -> str:
 def state_unused_labels(path: Path, found: Sequence[Mapping]) -> str:
     """Return a sentence on the fields that no mapping of a file uses and whose values look like labels; "" for none."""
     labels: dict[str, None] = {}
-    used = set[str]()
+    used = {keys for mapping in found for keys in used_paths(mapping)} if len(found) > 1 else set()
     for mapping in found:
         unused, preview = unused_fields(path, mapping), preview_of(path, ROWS, mapping)
-        used |= {*preview.columns} - {*unused}
         left = [own for own in profile(preview) if own.path in unused]
         labels |= {own.path: None for own in left if own.is_label or (own.numbers and own.is_called(RATING))}
-    names = [spell_path(field) for field in labels if field not in used]
+    # Of another level, paths are shorter or longer by the keys of the lists that are exploded.
+    names = [spell_path(own) for own in labels if not any(_is_within(parse_path(own), keys) for keys in used)]
     return f"Not used, and the values look like labels: {join_names(names)}." if names else ""
+
+
+def _is_within(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Return whether one of two paths is a part of the other."""
+    longer, shorter = (first, second) if len(first) >= len(second) else (second, first)
+    size = len(shorter)
+    return any(tuple(longer[start : start + size]) == tuple(shorter) for start in range(len(longer) - size + 1))
 
 
 def state_row_names(path: Path, mapping: Mapping) -> str:

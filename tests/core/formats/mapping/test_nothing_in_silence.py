@@ -8,6 +8,7 @@ import pytest
 from core.errors import FileFormatError
 from core.formats.mapping import table
 from core.formats.mapping.mapping import build_mapping
+from core.formats.mapping.suggest import state_unused_labels
 from core.formats.mapping.table import read_outcome
 from core.formats.records import Record, without_contradictions
 from tests.core.formats.shared import gold_of, items_of, labels_of, verdicts_of, write_content
@@ -321,3 +322,13 @@ def test_first_values_that_later_ones_contradict_are_counted(tmp_path: Path) -> 
     rows = "id,a,who,s\n1,So.,ann,1\n1,So.,ann,2\n2,No.,ann,3\n2,No.,ann,3\n"
     records, notes = read(tmp_path, rows, {"labels": [LONG | {"aggregate": "first"}]})
     assert labels(records) == [1, 3] and "1 labels are the first or the last of values that differ" in notes
+
+
+def test_a_field_that_another_mapping_reads_is_used(tmp_path: Path) -> None:
+    turns = [{"text": f"Turn {n}.", "score": n} for n in (1, 2, 3)]
+    rows = [{"id": str(n), "turns": turns, "score": n, "rating": n} for n in (1, 2, 3)]
+    path = write_content(tmp_path / "t.json", rows)
+    whole = {"id": "id", "responses": [{"text": "turns.0.text"}], "labels": [SCORE | {"annotators": ["score"]}]}
+    parts = {"id": "{id}-{element}", "explode": "turns", "responses": [{"text": "text"}]}
+    mappings = [build_mapping(whole), build_mapping(parts | {"labels": whole["labels"]})]
+    assert state_unused_labels(path, mappings) == "Not used, and the values look like labels: rating."
