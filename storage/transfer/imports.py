@@ -315,28 +315,30 @@ class _Import:
         """Add the new ones of the labels; return how many, and how many have another value in the study."""
         known, added = self.fingerprints(LabelRow) if self.records.labels.size else set(), 0
         current = labels.current_values(self.session, self.study_id) if known else {}
-        stated: dict[
-            tuple[int, int], tuple[Value, bool]
-        ] = {}  # the last undated value of a file, and whether it is new
+        # Targets and annotators whose last undated value in the file differs from the study's, and whether it is new.
+        different: dict[tuple[int, int], bool] = {}
+        dated = set[tuple[int, int]]()  # those of which the file has the study's value with a time
         targets_by_place = [self.target_ids[key] for key in self.records.targets]
         for batch in self.records.labels.batches():
             new = self.label_rows(self.with_values(batch) if self.spelled else batch, targets_by_place)
             if known:
                 is_new = [bytes.fromhex(row["fingerprint"]) not in known for row in new]
                 for row, adds in zip(new, is_new, strict=True):
-                    if row["at"] is None:
-                        stated[row["target_id"], row["annotator_id"]] = (row["value"], adds)
+                    key = (row["target_id"], row["annotator_id"])
+                    is_same = current.get(key) in (None, row["value"])
+                    if row["at"] is not None:
+                        dated |= {key} if is_same else set()
+                    elif is_same:
+                        different.pop(key, None)
+                    else:
+                        different[key] = adds
                 new = [row for row, adds in zip(new, is_new, strict=True) if adds]
             insert_all(self.session, LabelRow, new)
             added += len(new)
             self.advance(len(batch))
         if added:
             targets.count_labels_of_study(self.session, self.study_id)
-        changes = Counter(
-            "replaced" if adds else "superseded"
-            for key, (value, adds) in stated.items()
-            if current.get(key) not in (None, value)
-        )
+        changes = Counter("replaced" if adds else "superseded" for key, adds in different.items() if key not in dated)
         return {"labels": added, **changes}
 
     def import_rulings(self, rulings: Sequence[Adjudication]) -> dict[str, int]:
@@ -344,7 +346,9 @@ class _Import:
         before = labels.newest_adjudications(self.session, self.study_id) if rulings else {}
         added = self.insert_new(AdjudicationRow, adjudication_row, [(own, own.adjudicator) for own in rulings])
         stated = {own.target: own for own in rulings if own.at is None}  # the last undated one of a target
-        changed = [own for key, own in stated.items() if key in before and before[key].value != own.value]
+        values = {key: own.value for key, own in before.items()}
+        dated = {own.target for own in rulings if own.at is not None and values.get(own.target) == own.value}
+        changed = [own for key, own in stated.items() if key not in dated and values.get(key) not in (None, own.value)]
         now = labels.newest_adjudications(self.session, self.study_id) if changed else {}
         replaced = sum(now[own.target].value == own.value for own in changed)
         return {

@@ -113,8 +113,9 @@ def with_records(scopes: Iterator[Scope], other: Path, join: Join) -> Iterator[S
     Raises FileFormatError for keys that the file has twice or lacks, unless it is optional, with their number.
     """
     key, by_key = " and ".join(map(source_name, join.keys)), _records_by_key(other, join)
-    used, omissions = set[str](), current_omissions()
+    used, omissions, is_known = set[str](), current_omissions(), False
     for scope in scopes:
+        is_known = is_known or not _missing_fields(scope, join.keys)
         is_named = not join.optional or all(map(scope.resolve, join.keys))
         name = _name(scope, join.keys) if is_named else ""
         used.add(name)
@@ -128,6 +129,8 @@ def with_records(scopes: Iterator[Scope], other: Path, join: Join) -> Iterator[S
             names = [name for name in missing if name not in by_key]
             has = f"; its first is {quote_value(next(iter(by_key)))}"
             raise FileFormatError(f"{other.name} has no record {_listed(names)}{has}", line=scope.line, field=key)
+    if not is_known:
+        raise FileFormatError("no row has this field, by which records are joined", field=key)
     omissions.records_without_row += sum(len(records) for name, records in by_key.items() if name not in used)
 
 
@@ -164,12 +167,15 @@ def _scopes(rows: Iterator[tuple[int, Row]]) -> Iterator[Scope]:
     return (Scope(row, line, number) for number, (line, row) in enumerate(rows, 1))
 
 
+def _missing_fields(scope: Scope, keys: Sequence[Source]) -> list[FieldPath]:
+    return [path for key in keys for path in source_paths(key) if scope.get(path) is MISSING]
+
+
 def _name(scope: Scope, keys: Sequence[Source]) -> str:
     """Return what the fields of a key have together; raises FileFormatError if one is missing or empty."""
-    for path in (own for key in keys for own in source_paths(key)):
-        if scope.get(path) is MISSING:
-            message = f"there is no such field, by which records are joined; there are {join_keys(scope.row)}"
-            raise FileFormatError(message, line=scope.line, field=path)
+    if missing := _missing_fields(scope, keys):
+        message = f"there is no such field, by which records are joined; there are {join_keys(scope.row)}"
+        raise FileFormatError(message, line=scope.line, field=missing[0])
     return " · ".join(parse_name(scope.resolve(key), scope.line, source_name(key)) for key in keys)
 
 

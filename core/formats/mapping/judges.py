@@ -120,7 +120,9 @@ class JudgeReader:
 
     def _scale(self, block: JudgeBlock, criterion: str) -> Scale:
         """Return the scale of people's values of a criterion; without them the judge's own."""
-        of_people = self.scales.get((block.kind, criterion)) or self.scales.get((block.kind, None))
+        of_people = self.scales.get((block.kind, criterion))
+        if of_people is None and block.criterion_field is not None:
+            of_people = self.scales.get((block.kind, None))
         return of_people or block.scale
 
     def _read_ranking(self, block: JudgeBlock, ranking: Ranking, scope: Scope, item: str, criterion: str) -> None:

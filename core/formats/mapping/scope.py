@@ -345,7 +345,7 @@ def _explode(scope: Scope, explode: str, divider: str | None = None) -> Iterator
     elements = cell if is_object else dict(enumerate(parse_list(cell, line, explode, divider), 1))
     # A field that only some elements have is empty in the others, and not the record's field of the same name.
     own_fields = {key for element in elements.values() if isinstance(element, dict) for key in element}
-    outer |= dict.fromkeys(own_fields & outer.keys())
+    outer |= dict.fromkeys(own_fields & outer.keys() - {"parent"})
     for name_or_number, element in elements.items():
         key = str(name_or_number) if is_object else name_or_number
         if explode == EVERY_ELEMENT:

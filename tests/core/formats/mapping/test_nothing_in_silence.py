@@ -332,3 +332,30 @@ def test_a_field_that_another_mapping_reads_is_used(tmp_path: Path) -> None:
     parts = {"id": "{id}-{element}", "explode": "turns", "responses": [{"text": "text"}]}
     mappings = [build_mapping(whole), build_mapping(parts | {"labels": whole["labels"]})]
     assert state_unused_labels(path, mappings) == "Not used, and the values look like labels: rating."
+
+
+def test_a_key_that_no_row_has_is_refused_also_for_an_optional_file(tmp_path: Path) -> None:
+    (tmp_path / "names.csv").write_text("key,title\n1,X\n", encoding="utf-8")
+    join = {"file": "names.csv", "key": "idd", "other_key": "key", "optional": True}
+    with pytest.raises(FileFormatError, match="field 'idd': no row has this field"):
+        read(tmp_path, "id,a\n1,So.\n", {"join": join})
+
+
+def test_a_judge_of_a_criterion_of_its_own_keeps_its_scale_beside_criteria_of_rows(tmp_path: Path) -> None:
+    people = LONG | {"criterion_field": "what"}
+    judge = {"kind": "score", "columns": ["m"], "scale": NINE}
+    rows = "id,a,who,what,s,m\n1,So.,ann,clarity,4,9\n"
+    records, _ = read(tmp_path, rows, {"labels": [people], "judges": [judge | {"criterion": "metric"}]})
+    assert verdicts(records) == [9]
+    with pytest.raises(FileFormatError, match="'clarity' are on two scales"):
+        read(tmp_path, rows, {"labels": [people], "judges": [judge | {"criterion": "clarity"}]})
+    judge = {"kind": "score", "judge": {"constant": "m"}, "value": "m", "scale": NINE, "criterion_field": "what"}
+    records, _ = read(tmp_path, rows, {"labels": [people], "judges": [judge]})
+    assert verdicts(records) == [5]
+
+
+def test_parts_with_a_field_called_parent_have_the_fields_of_their_record(tmp_path: Path) -> None:
+    rows = [{"id": "d", "turns": [{"text": "One.", "parent": "x"}, {"text": "Two."}]}]
+    draft = {"id": "{row}-{element}", "explode": "turns", "responses": [{"text": "text"}], "scenario": "parent.id"}
+    records, _ = read(tmp_path, rows, draft)
+    assert items_of(records)[1].scenario == "d"
