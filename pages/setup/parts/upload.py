@@ -100,9 +100,8 @@ def _joined(source: FileSource) -> FileSource:
     try:
         table, join = source.read(_find_joins)
     except FileFormatError as error:
-        st.warning(
-            f"{escape_markdown(str(error))}. {source.name} is read as the table until a mapping joins the others."
-        )
+        reason, name = escape_markdown(str(error)), escape_markdown(source.name)
+        st.warning(f"{reason}. {name} is read as the table until a mapping joins the others.")
         return source
     uploads = [source.content, *source.others]
     content = next(own for own in uploads if _file_name(own) == table)
