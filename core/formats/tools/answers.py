@@ -6,7 +6,6 @@ words for one of two responses are a preference, numbers a score, other words an
 
 import json
 import re
-import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -14,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-from core.errors import FileFormatError
+from core.formats.mapping.fields import render_messages
 from core.formats.mapping.guess import RESPONSES, meanings, suggest_mapping
 from core.formats.mapping.judges import JudgeReader
 from core.formats.mapping.preview import parse_cell
@@ -30,6 +29,7 @@ from core.formats.records import (
     TraceRecord,
     TranscriptRecord,
 )
+from core.formats.transcripts.messages import text_of
 from core.items import Criterion, Item, Response
 from core.labels import PREFERENCE, STEPS, Adjudication, Kind, Label, Opinion, Scale, Target, Value
 from core.trace import Turn, VerdictReached, current_events
@@ -89,30 +89,21 @@ def item_from_fields(id: str, fields: Mapping[str, Any]) -> Item:
 
 
 def _text(value: Any) -> str:
-    """Return a field as text; a list of messages as "role: text" lines, one of texts with blank lines between them."""
+    """Return a field as text: of a list of messages with their roles, of one of texts with blank lines between them."""
     value = parse_cell(value) if isinstance(value, str) else value
     if isinstance(value, list) and all(isinstance(element, str) for element in value):
         return "\n\n".join(value)
-    if isinstance(value, list) and all(isinstance(element, dict) for element in value):
-        return "\n".join(
-            f"{element.get('role', '')}: {_text(element.get('content', ''))}".strip(": ") for element in value
-        )
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    conversation = render_messages(value) if isinstance(value, list) else None
+    return text_of(value) if conversation is None else conversation
 
 
-def records(items: Sequence[Item], answers: Sequence[Answer], scales: Mapping[str, Scale] | None = None) -> Records:
-    """Yield criteria, scales, items, labels, adjudications and recorded runs.
-
-    `scales` are those that a file declares, by question. Raises FileFormatError for an answer without an item.
-    """
+def records(items: Sequence[Item], answers: Sequence[Answer]) -> Records:
+    """Yield criteria, scales, items, labels, adjudications and recorded runs."""
     by_id = {item.id: item for item in items}
-    unknown = next((answer.item for answer in answers if answer.item not in by_id), None)
-    if unknown is not None:
-        raise FileFormatError(f"there is no item {unknown!r}, to which an answer belongs")
     by_question: dict[str, list[Answer]] = defaultdict(list)
     for answer in answers:
         by_question[_split_question(answer.question, by_id[answer.item])[0]].append(answer)
-    questions = {name: _question(name, given, by_id, scales or {}) for name, given in by_question.items()}
+    questions = {name: _question(name, given, by_id) for name, given in by_question.items()}
     for name, question in questions.items():
         if name:
             yield CriterionRecord(criterion=Criterion(name=name))
@@ -147,10 +138,8 @@ class _Question(NamedTuple):
     scale: Scale | None
 
 
-def _question(
-    name: str, answers: Sequence[Answer], by_id: Mapping[str, Item], scales: Mapping[str, Scale]
-) -> _Question:
-    """Return the kind and the scale of a question, which follow from its answers unless its scale is declared."""
+def _question(name: str, answers: Sequence[Answer], by_id: Mapping[str, Item]) -> _Question:
+    """Return the kind and the scale of a question, which follow from its answers."""
     values = [_plain(answer.value) for answer in answers if answer.value not in (None, "")]
     if name == FIRST_WRONG_STEP:
         return _Question(name, "answer", STEPS)
@@ -164,10 +153,10 @@ def _question(
         if all(float(number).is_integer() for number in numbers) and low >= 0 and high <= LONGEST_SCALE:
             categories = tuple(range(min(1, int(low)), max(2, int(high)) + 1))
             guess = Scale(level="ordinal", categories=categories)
-        return _Question(name, "score", scales.get(name) or guess)
+        return _Question(name, "score", guess)
     words = tuple(sorted({str(value): value for value in values}.values(), key=str))
     few = Scale(level="nominal", categories=words) if 0 < len(words) <= MOST_CATEGORIES else None
-    return _Question(name, "answer", scales.get(name) or few)
+    return _Question(name, "answer", few)
 
 
 def _preference(value: Any, item: Item) -> int | None:
@@ -237,54 +226,68 @@ class Statement:
     source: Literal["label", "gold", "verdict"]
     who: str
     """The annotator, the adjudicator, or the run of the verdict."""
-    kind: Kind
-    criterion: str
-    part: str
-    value: Value
+    subject: Subject
+    value: Value | None
     reason: str
     at: datetime | None = None
     seconds: float | None = None
 
     @property
-    def subject(self) -> Subject:
-        """What the question is about."""
-        return self.kind, self.criterion, self.part
+    def criterion(self) -> str:
+        """What is judged."""
+        return self.subject[1]
+
+    @property
+    def part(self) -> str:
+        """The step or the response that it is about."""
+        return self.subject[2]
 
     @property
     def choice(self) -> str | int | float:
         """The value as a tool's control holds it."""
-        return choice_text(self.kind, self.value)
+        return choice_text(self.subject[0], self.value)
 
 
 @dataclass
 class ExportedStudy:
-    """The items of a study in their order, and the scales of its questions."""
+    """The items of a study in their order with what was stated about them."""
 
     items: dict[str, Item] = field(default_factory=dict)
-    labels: dict[str, dict[tuple[str, Target], Label]] = field(default_factory=lambda: defaultdict(dict))
-    """Item -> the newest label of each annotator and target."""
-    gold: dict[str, dict[Target, Adjudication]] = field(default_factory=lambda: defaultdict(dict))
-    verdicts: dict[str, list[tuple[str, Opinion]]] = field(default_factory=lambda: defaultdict(list))
-    """Item -> (run, verdict)."""
+    stated: dict[str, dict[tuple[str, ...], Statement]] = field(default_factory=lambda: defaultdict(dict))
+    """Item -> the newest statement of each person or judge about each question, and the newest gold."""
     scales: dict[tuple[Kind, str], Scale] = field(default_factory=dict)
-    transcripts: dict[str, bytes] = field(default_factory=dict)
-    """Digest -> the transcript as compressed JSON: all of a study's are in memory together."""
+    transcripts: dict[str, Transcript] = field(default_factory=dict)
+    """By digest."""
     left_out: int = 0
     """Labels, adjudications and verdicts of kinds that have no form in other tools."""
 
-    def statements(self, item: str) -> Iterator[Statement]:
-        """Yield what was stated about an item: the newest labels, gold, and verdicts."""
-        for (annotator, target), label in self.labels[item].items():
-            if label.value is not None:
-                subject = target.kind, target.criterion, target.part
-                yield Statement("label", annotator, *subject, label.value, label.reason, label.at, label.seconds)
-        for target, ruling in self.gold[item].items():
-            subject = target.kind, target.criterion, target.part
-            yield Statement("gold", ruling.adjudicator, *subject, ruling.value, ruling.reason, ruling.at)
-        for run, opinion in self.verdicts[item]:
-            if opinion.value is not None:
-                subject = opinion.kind, opinion.criterion, opinion.part
-                yield Statement("verdict", run, *subject, opinion.value, opinion.reason)
+    def statements(self, item: str) -> list[Statement]:
+        """Return what was stated about an item, without what was withdrawn."""
+        return [own for own in self.stated[item].values() if own.value is not None]
+
+    def add_statements(self, record: Record) -> None:
+        """Add a label, an adjudication or the verdicts of a trace, in place of what the same ones stated before."""
+        match record:
+            case LabelRecord(label=label):
+                subject = _subject(label.target)
+                given = Statement("label", label.annotator, subject, label.value, label.reason, label.at, label.seconds)
+                self._add(label.target.item, given, label.annotator)
+            case AdjudicationRecord(ruling=ruling):
+                subject = _subject(ruling.target)
+                decided = Statement("gold", ruling.adjudicator, subject, ruling.value, ruling.reason, ruling.at)
+                self._add(ruling.target.item, decided)
+            case TraceRecord(run=run, item=item):
+                for own in _opinions(record):
+                    concluded = Statement("verdict", run, _subject(own), own.value, own.reason)
+                    self._add(item, concluded, run, own.judge)
+
+    def _add(self, item: str, statement: Statement, *by: str) -> None:
+        kind, _, part = statement.subject
+        of_response = part.isdecimal() and kind in ("score", "answer")
+        if kind in KINDS and (not part or of_response or step_of(part) is not None):
+            self.stated[item][statement.source, *by, *statement.subject] = statement
+        else:
+            self.left_out += 1
 
     def questions(self) -> dict[Subject, str]:
         """Return the name of each question: the criterion, the step or response, and the kind if several have it."""
@@ -295,27 +298,14 @@ class ExportedStudy:
                 names[subject] = name if name not in names.values() else f"{name} ({subject[0]})"
         return names
 
-    def has_form(self, target: Target | Opinion) -> bool:
-        """Return whether a label or opinion has a form in other tools; counts those that have none."""
-        of_response = target.part.isdecimal() and target.kind in ("score", "answer")
-        has_place = not target.part or of_response or step_of(target.part) is not None
-        found = target.kind in KINDS and has_place
-        self.left_out += not found
-        return found
-
-    def transcript(self, digest: str) -> Transcript | None:
-        """Return a transcript; None without one."""
-        body = self.transcripts.get(digest)
-        return None if body is None else Transcript.model_validate_json(zlib.decompress(body))
-
     def item_fields(self, item: Item) -> dict[str, str]:
         """Return an item's texts under usual names, which the readers recognise, and the steps of its responses."""
         fields = {"prompt": item.prompt, "context": item.context, "reference": item.reference}
         texts = {name: text for name, text in fields.items() if text}
         texts |= {response_name(number): response.text for number, response in enumerate(item.responses, 1)}
         for number, response in enumerate(item.responses, 1):
-            if response.transcript and (transcript := self.transcript(response.transcript)) is not None:
-                texts[f"transcript_{number}"] = render(transcript)
+            if response.transcript in self.transcripts:
+                texts[f"transcript_{number}"] = render(self.transcripts[response.transcript])
         return texts
 
 
@@ -325,18 +315,18 @@ def collect(records: Iterable[Record]) -> ExportedStudy:
     for record in records:
         match record:
             case TranscriptRecord(transcript=transcript):
-                study.transcripts[transcript.digest] = zlib.compress(transcript.model_dump_json().encode())
+                study.transcripts[transcript.digest] = transcript
             case ItemRecord(item=item):
                 study.items[item.id] = item
             case ScaleRecord(kind=kind, criterion=criterion, scale=scale):
                 study.scales[kind, criterion] = scale
-            case LabelRecord(label=label) if study.has_form(label.target):
-                study.labels[label.target.item][label.annotator, label.target] = label
-            case AdjudicationRecord(ruling=ruling) if study.has_form(ruling.target):
-                study.gold[ruling.target.item][ruling.target] = ruling
-            case TraceRecord(run=run, item=key):
-                study.verdicts[key] += [(run, own) for own in filter(study.has_form, _opinions(record))]
+            case _:
+                study.add_statements(record)
     return study
+
+
+def _subject(about: Target | Opinion) -> Subject:
+    return about.kind, about.criterion, about.part
 
 
 def _opinions(record: TraceRecord) -> list[Opinion]:
@@ -363,7 +353,7 @@ def item_names(item: Item) -> dict[str, str]:
     return {name: text for name, text in names.items() if text}
 
 
-def choice_text(kind: Kind, value: Value) -> str | int | float:
+def choice_text(kind: Kind, value: Value | None) -> str | int | float:
     """Return a label's value as a tool's control holds it."""
     if kind == "preference" and isinstance(value, int):
         return response_name(value) if value else TIE_NAME

@@ -45,7 +45,6 @@ class Suggestion(BaseModel):
 
     value: Any
     agent: str | None = None
-    score: Any = None
 
 
 class ArgillaRecord(BaseModel):

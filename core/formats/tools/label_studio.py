@@ -1,8 +1,8 @@
 """Label Studio's JSON export: a list of tasks with annotations and predictions
 (https://labelstud.io/guide/task_format).
 
-Choices, ratings, numbers, pairwise selections and taxonomies are answers; text areas are their reason. The control's
-name is the criterion. Predictions are judges. An annotation that is marked as ground truth is an adjudication.
+Choices, ratings, numbers and pairwise selections are answers; text areas are their reason. The control's name is the
+criterion. Predictions are judges. An annotation that is marked as ground truth is an adjudication.
 """
 
 import json
@@ -34,7 +34,7 @@ from core.formats.tools.answers import (
 from core.formats.validation_errors import validated
 from core.transcripts import FIRST_WRONG_STEP
 
-READABLE = "choices, ratings, numbers, pairwise selections, taxonomies and text areas"
+READABLE = "choices, ratings, numbers, pairwise selections and text areas"
 # Kinds of labels that are numbers.
 NUMERIC = ("score", "likert", "aspect_quality")
 
@@ -141,8 +141,6 @@ def _value(result: Result) -> Any:
             return value.get(result.type)
         case "pairwise":
             return value.get("selected")
-        case "taxonomy":
-            return [" / ".join(map(str, _as_list(path))) for path in _as_list(value.get("taxonomy"))]
     message = f"the control {result.from_name!r} holds {result.type}; readable are {READABLE}"
     raise FileFormatError(f"{message}. Remove it from the export first")
 
@@ -184,38 +182,26 @@ def labeling_config(records: Iterable[Record]) -> str:
 def _control(subject: Subject, name: str, study: ExportedStudy) -> Iterator[str]:
     kind, criterion, _ = subject
     attributes = f'name={quoteattr(name)} toName="prompt"'
-    scale = study.scales.get((kind, criterion))
-    categories = scale.categories if scale else ()
     if kind in NUMERIC or criterion == FIRST_WRONG_STEP:
-        stars = _stars(subject, study)
-        yield f'  <Rating {attributes} maxRating="{stars}"/>' if stars else f"  <Number {attributes}/>"
+        yield f"  <Number {attributes}/>"
         return
     width = max((len(item.responses) for item in study.items.values()), default=0)
     choices = [*map(response_name, range(1, width + 1)), TIE_NAME]
     if kind != "preference":
-        given = [own for item in study.items for own in study.statements(item) if own.source == "label"]
-        values = [
-            own.value for own in given if own.subject[:2] == (kind, criterion) and not isinstance(own.value, dict)
-        ]
-        choices = sorted({str(choice_text(kind, value)) for value in (*categories, *values)})
+        scale = study.scales.get((kind, criterion))
+        given = [own for item in study.items for own in study.statements(item) if own.subject[:2] == (kind, criterion)]
+        values = [*(scale.categories if scale else ()), *(own.value for own in given)]
+        choices = sorted({str(choice_text(kind, value)) for value in values})
     yield f"  <Choices {attributes}>"
     yield from (f"    <Choice value={quoteattr(choice)}/>" for choice in choices)
     yield "  </Choices>"
-
-
-def _stars(subject: Subject, study: ExportedStudy) -> int:
-    """Return the number of stars that a score is given with; 0 if its scale is no whole numbers from 1."""
-    scale = study.scales.get(subject[:2])
-    categories = scale.categories if scale and subject[0] in NUMERIC else ()
-    numbers = [number for number in categories if isinstance(number, int) and not isinstance(number, bool)]
-    return max(numbers) if numbers and len(numbers) == len(categories) and min(numbers) > 0 else 0
 
 
 def _statements(study: ExportedStudy, item: str, names: Mapping[Subject, str]) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {"annotations": [], "predictions": []}
     for own in study.statements(item):
         name, chosen = names[own.subject], own.choice
-        form = "rating" if _stars(own.subject, study) else "number" if isinstance(chosen, int | float) else "choices"
+        form = "number" if isinstance(chosen, int | float) else "choices"
         control: dict[str, Any] = {"from_name": name, "to_name": "prompt", "type": form}
         results = [control | {"value": {form: [chosen] if form == "choices" else chosen}}]
         if own.reason:

@@ -48,8 +48,7 @@ def _spans(study: ExportedStudy, item: Item) -> Mapping[tuple[str, int], str]:
     found: dict[tuple[str, int], str] = {}
     digests = [(str(number), own.transcript) for number, own in enumerate(item.responses, 1) if own.transcript]
     for number, digest in digests:
-        transcript = study.transcript(digest)
-        for part in transcript.parts if transcript else ():
+        for part in study.transcripts[digest].parts if digest in study.transcripts else ():
             if part.spans:
                 found[number, part.number] = part.spans[-1]
                 if len(digests) == 1:
@@ -61,7 +60,7 @@ def _annotation(own: Statement) -> dict[str, Any]:
     is_number = isinstance(own.choice, int | float) and own.criterion != FIRST_WRONG_STEP
     label = None if is_number else FIRST_WRONG_STEP if own.criterion == FIRST_WRONG_STEP and own.value else own.choice
     return {
-        "name": question_name(own.subject if step_of(own.part) is None else (own.kind, own.criterion, "")),
+        "name": question_name(own.subject if step_of(own.part) is None else (*own.subject[:2], "")),
         "annotator_kind": "LLM" if own.source == "verdict" else "HUMAN",
         "result": {
             "label": None if label is None else str(label),

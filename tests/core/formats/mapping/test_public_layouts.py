@@ -50,6 +50,7 @@ VALUES: dict[str, dict[str, list[Any]]] = {
     "faireval": {"labels": [2]},
     "openmeva": {"labels": [4, 3, 1, 4, 3, 1, 4, 3, 2, 4, 3, 2]},
     "newsroom": {"labels": [1, 4, 3, 2, 1, 4, 3, 2, 5, 4, 3, 2, 5, 4, 3, 2]},
+    "llm_comparator": {"judges": [1, 0]},
     "qags": {"labels": ["yes", "yes", "no", "yes"]},
 }
 

@@ -27,7 +27,7 @@ from core.formats.records import (
     TranscriptRecord,
 )
 from core.formats.registry import READERS, WRITERS, detect_format, read_records, write_records
-from core.formats.tools import inspect_log, label_studio
+from core.formats.tools import label_studio
 from core.items import Item, Response
 from core.labels import Adjudication, Label, Opinion, Scale, Target
 from core.trace import Turn, TurnCompleted, Verdict, VerdictReached
@@ -40,9 +40,6 @@ FILES = {
     "label-studio": ("label_studio.json", {"preference": 4, "score": 4, "answer": 4}, {"gpt-4": 2}),
     "argilla": ("argilla.json", {"preference": 4, "score": 2}, {"gpt-4": 2}),
     "inspect": ("inspect.json", {}, {"match": 2, "helpful": 2}),
-    "llm-comparator": ("llm_comparator.json", {}, {"LLM Comparator": 2}),
-    "potato": ("potato", {"answer": 4, "score": 4}, {}),
-    "meta-evaluator": ("meta_evaluator", {"answer": 4}, {"strict": 2}),
 }
 """Format -> the fixture, its labels by kind, and its traces by run."""
 
@@ -99,26 +96,6 @@ def test_the_values_of_label_studio_are_read() -> None:
 def test_an_archive_of_inspect_is_read_like_its_json() -> None:
     assert detect_format(FOLDER / "inspect.eval") == "inspect"
     assert list(read_records(FOLDER / "inspect.eval")) == list(read_records(FOLDER / "inspect.json"))
-
-
-def test_ratings_that_cancel_each_other_out_are_no_verdict() -> None:
-    (trace, _) = of_kind(read_records(FOLDER / "llm_comparator.json"), TraceRecord)
-    assert (trace.events[-1].verdict.value, trace.events[-1].verdict.outcome) == (None, "disputed")
-
-
-def test_potatos_answers_are_numbers_or_words_and_text_boxes_are_reasons() -> None:
-    labels = labels_of(read_records(FOLDER / "potato"))
-    values = {(label.target.item, label.target.criterion, label.annotator): label.value for label in labels}
-    assert (values["i1", "quality", "ann"], values["i2", "correct", "ann"]) == (5, "false")
-    assert {label.reason for label in labels} == {"because"}
-
-
-def test_free_text_of_meta_evaluator_is_the_reason() -> None:
-    labels = labels_of(read_records(FOLDER / "meta_evaluator"))
-    assert {(label.annotator, label.target.item, label.value) for label in labels} == {
-        ("ann", "q1", "yes"), ("ann", "q2", "no"), ("ben", "q1", "yes"), ("ben", "q2", "yes"),
-    }  # fmt: skip
-    assert {label.reason for label in labels} == {"fine"}
 
 
 def study() -> Iterator[Record]:
@@ -180,7 +157,7 @@ def test_a_written_study_is_read_back(tmp_path: Path, format: str) -> None:
 
 def test_the_labeling_configuration_has_a_control_for_each_question() -> None:
     config = label_studio.labeling_config(study())
-    assert '<Rating name="tone" toName="prompt" maxRating="3"/>' in config
+    assert '<Number name="tone" toName="prompt"/>' in config
     assert '<Choice value="response_2"/>' in config and '<Text name="context" value="$context"/>' in config
 
 
@@ -276,33 +253,11 @@ def test_what_cannot_be_read_is_refused_with_a_sentence(tmp_path: Path) -> None:
     assert "the control 'tag' holds labels; readable are choices" in refusal(tmp_path, "label-studio", task)
     spans = [{"fields": {"text": "a"}, "responses": {"tag": [{"value": [{"start": 0, "end": 1, "label": "x"}]}]}}]
     assert "the question 'tag' has spans or a ranking" in refusal(tmp_path, "argilla", spans)
-    assert refusal(tmp_path, "llm-comparator", '{"examples": [NaN]}') == "expected JSON: NaN is not a number in JSON"
+    assert refusal(tmp_path, "argilla", "[NaN]") == "expected JSON: NaN is not a number in JSON"
     assert refusal(tmp_path, "inspect", "[" * 100_000) == "expected JSON that is not nested so deep"
     assert refusal(tmp_path, "argilla", "[" + "9" * 5_000 + "]") == "expected JSON with numbers of at most 15 digits"
     broken = json.dumps([{"data": {"text": "a\x00"}}])
     assert refusal(tmp_path, "label-studio", broken) == "expected text without NUL characters"
-
-
-def test_an_answer_about_an_unknown_instance_is_refused(tmp_path: Path) -> None:
-    state = {"user_id": "ann", "instance_id_to_label_to_value": {"i9": [[{"schema": "ok", "name": "yes"}, "yes"]]}}
-    folder = tmp_path / "annotation_output" / "ann"
-    folder.mkdir(parents=True)
-    (folder / "user_state.json").write_text(json.dumps(state))
-    with pytest.raises(FileFormatError, match=r"no data file in .* has the instance 'i9'"):
-        list(read_records(tmp_path, "potato"))
-
-
-def test_annotated_instances_of_older_potatoes_are_read(tmp_path: Path) -> None:
-    line = {
-        "user": "ann",
-        "instance_id": "i1",
-        "displayed_text": "A ball.",
-        "label_annotations": {"q": {"scale_4": "4"}},
-    }
-    path = write_content(tmp_path / "annotated_instances.jsonl", [line])
-    assert detect_format(path) == "potato"
-    (label,) = of_kind(read_records(path), LabelRecord)
-    assert (label.label.target.criterion, label.label.value) == ("q", 4)
 
 
 values = st.recursive(
@@ -316,9 +271,6 @@ SHAPES: dict[str, Callable[[Any], Any]] = {
     "argilla": lambda v: [{"fields": {"text": v}, "responses": {"q": [{"value": v}]}, "metadata": v}],
     "inspect": lambda v: {
         "eval": {}, "samples": [{"id": 1, "input": v, "output": {"choices": v}, "scores": {"s": {"value": v}}}],
-    },
-    "llm-comparator": lambda v: {
-        "examples": [{"input_text": "a", "output_text_a": "b", "output_text_b": "c", "score": v, "tags": v}]
     },
 }  # fmt: skip
 
@@ -355,14 +307,3 @@ def test_a_log_of_inspect_is_refused_by_the_sum_of_what_its_samples_unpack_to(
         list(read_records(tmp_path / "log.eval"))
     assert tracemalloc.get_traced_memory()[1] < 16 * 2**20
     tracemalloc.stop()
-
-
-def test_the_texts_of_all_samples_of_a_log_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inspect_log, "MAX_KEPT", 1000)
-    with zipfile.ZipFile(tmp_path / "log.eval", "w") as archive:
-        archive.writestr("header.json", "{}")
-        for number in range(3):
-            sample = {"id": number, "input": "x" * 400, "output": {}}
-            archive.writestr(f"samples/{number}_epoch_1.json", json.dumps(sample))
-    with pytest.raises(FileFormatError, match="the texts of the samples have more than"):
-        list(read_records(tmp_path / "log.eval"))
