@@ -17,7 +17,6 @@ from core.wording import format_estimate
 with lazy_imports():
     from core.formats import html_report
     from core.formats import text as text_files
-    from core.statistics import catalogue
     from core.statistics.reports import judge_findings
     from core.statistics.reports import judges as judge_rules
     from storage.db import connections
@@ -167,11 +166,9 @@ def compare(asked: Asked) -> output.Result:
 def plan(asked: Asked) -> output.Result:
     """Print how many more labels tell judges apart. They are labels of targets on which two judges differ."""
     found, not_compared = label_plans.of_study(asked.engine, asked.study, asked.selection(), reference=asked.reference)
-    rows, sentences = label_plans.table(found), found.sentences
-    if found.agreement is not None:
-        sentences.insert(-1, f"{catalogue.name(found.statistic)} of people: {found.agreement}.")
+    rows = label_plans.table(found)
     print_notes(judge_ranking.notes_of(not_compared))
-    text = "\n".join([*asked.note(), *sentences, output.format_table(rows, FEW_JUDGES)])
+    text = "\n".join([*asked.note(), *found.sentences, output.format_table(rows, FEW_JUDGES)])
     return rows + rows_without_values(not_compared, rows), text
 
 

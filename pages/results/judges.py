@@ -9,19 +9,15 @@ import streamlit as st
 
 from core.formats.tables import Column, Table
 from core.provenance import PAIRED_DIFFERENCES
-from core.statistics import catalogue
-from core.statistics.data.frames import ALL
 from core.statistics.measures.alternative_annotator import MIN_ITEMS
 from core.statistics.measures.comparison import Comparison, better_first
 from core.statistics.reports import judges as rules
 from core.statistics.reports.label_plans import PairPlan
-from core.wording import equate_p, stored_criterion
-from pages.parts import charts, numbers, permissions, resources, shell
+from core.wording import equate_p
+from pages.parts import charts, numbers, resources, shell
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, alignment_rows, item_drilldown, judge_charts
 from pages.results.renderer import MAX_CELL_TEXT, Cell, Drawn, Matrix, Result, Section, draw_sections
-from storage.accounts.access import Permission
-from storage.labelling import offers
 from storage.reports import judge_costs, judge_ranking, label_plans
 from storage.reports.alignment import AlignmentData
 from storage.reports.chosen_labels import ALL_TARGETS
@@ -336,33 +332,21 @@ def unknown_costs(ranking: rules.Ranking, rows: Sequence[RankedRow]) -> list[str
     return [*lines, f"{numbered} {judge_charts.METHOD}. {entered}"]
 
 
-def show_plans(study: Study, data: AlignmentData, query: RankingQuery, found: label_plans.StudyPlans) -> Result | str:
+def show_plans(
+    study: Study, data: AlignmentData, query: RankingQuery, found: label_plans.StudyPlans | None
+) -> Result | str:
     """Return the labels that separate the two most accurate judges, and every two judges."""
+    if found is None or found.ranked is None:
+        return why_unranked(data, query, None) or "No labels can be planned without targets that judges share."
     report = found.ranked
-    if report is None or not found.statistic:
-        return why_unranked(data, query, report) or "No labels can be planned without targets that judges share."
     names = [judge.judge for judge in report.ranking.judges]
-    people = f"{catalogue.name(found.statistic)} of people: {found.agreement}."
     columns = (Column("A × B", partial(pair_numbers, names), "figure", help="The numbers of the two judges."),)
     return Result(
-        headline=" ".join(found.sentences).strip(),
+        headline=" ".join(found.sentences),
         warning=warn(data, report),
-        caption="\n\n".join([*([escape_markdown(people)] if found.agreement is not None else []), PLANS]),
+        caption=PLANS,
         tables=[Table("plan", found.pairs, (*columns, *label_plans.COLUMNS))],
     )
-
-
-def draw_allocation(study: Study, data: AlignmentData, query: RankingQuery, found: label_plans.StudyPlans) -> None:
-    """Draw the button that puts the planned pairs into the queue, for the editors of a study."""
-    planned = found.accuracy
-    is_queue = query.kind == "preference" and query.criterion != ALL and query.scenario is None
-    if planned is None or not is_queue or not any(planned.plan.more):
-        return
-    if permissions.allows(study.id, Permission.edit) and st.button("Draw these pairs", icon=":material/queue:"):
-        more = dict(zip(planned.strata, planned.plan.more, strict=True))
-        criterion = stored_criterion(query.criterion)
-        permissions.write(study.id, Permission.edit, "", offers.draw_more, study, criterion, more)
-        st.toast("The queue has these pairs.", icon=":material/check:")
 
 
 QUESTION = "Which judge can replace annotators, and is one judge better than another?"
@@ -396,7 +380,6 @@ SECTIONS = (
         "More labels",
         lambda study, data, query: resources.read(label_plans.report, study, data, query),
         show_plans,
-        draw_allocation,
     ),
 )
 

@@ -1,4 +1,4 @@
-"""How many more labels tell the judges of a study apart, and make the agreement of its annotators precise."""
+"""How many more labels tell the judges of a study apart, and decide which verdicts may stand without a person."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,16 +8,8 @@ from sqlalchemy.orm import Session
 
 from core.errors import TiebreakError
 from core.formats.tables import Column, in_file, records
-from core.statistics.measures.planning import LabelPlan
 from core.statistics.reports.judges import Decision, comparable_judges
-from core.statistics.reports.label_plans import (
-    AccuracyPlan,
-    PairPlan,
-    accuracy_plan,
-    agreement_plan,
-    pair_plan,
-    pair_plans,
-)
+from core.statistics.reports.label_plans import PairPlan, pair_plan, pair_plans
 from storage.db import connections
 from storage.reports import judge_ranking, policy
 from storage.reports.alignment import AlignmentData, load_data
@@ -32,20 +24,16 @@ class StudyPlans:
 
     ranked: JudgeReport | None
     pairs: tuple[PairPlan, ...] = ()
-    statistic: str = ""
-    """Of the agreement of people; "" without targets."""
-    agreement: LabelPlan | None = None
     leaders: PairPlan | None = None
     """Of the two most accurate judges; None if there are fewer."""
-    accuracy: AccuracyPlan | None = None
-    """Of the most accurate judge."""
     threshold: str = ""
-    """The labels that could decide which verdicts of it may stand; "" if none could, or no more are needed."""
+    """The labels that could decide which verdicts of the most accurate judge may stand; "" if none could, or no more
+    are needed."""
 
     @property
     def sentences(self) -> list[str]:
         """What the labels of the most accurate judges are for."""
-        return [*(plan.sentence for plan in (self.leaders, self.accuracy) if plan is not None), self.threshold]
+        return list(filter(None, (self.leaders.sentence if self.leaders else "", self.threshold)))
 
 
 def leaders(data: AlignmentData, query: RankingQuery, ranked: JudgeReport, overlap: int) -> PairPlan | None:
@@ -78,23 +66,17 @@ def threshold(session: Session, study: Study, data: AlignmentData, query: Rankin
 
 def report(
     session: Session, study: Study, data: AlignmentData, query: RankingQuery, *, resamples: int = 1000
-) -> StudyPlans:
-    """Return the plans for the judges of a query; `resamples` are those of the ranking."""
+) -> StudyPlans | None:
+    """Return the plans for the judges of a query, None without targets; `resamples` are those of the ranking."""
     ranked, dataset = judge_ranking.report(data, query, resamples=resamples), find_independent_dataset(data, query)
     if dataset is None:
-        return StudyPlans(ranked)
+        return None
     overlap = study.rules.overlap
     pairs = pair_plans(dataset, comparable_judges(dataset), overlap, query.abstentions)
     if ranked is None:
-        return StudyPlans(None, pairs, *agreement_plan(dataset))
-    return StudyPlans(
-        ranked,
-        pairs,
-        *agreement_plan(dataset),
-        leaders(data, query, ranked, overlap),
-        accuracy_plan(dataset, _by_accuracy(ranked)[0], query.abstentions) if ranked.ranking.judges else None,
-        threshold(session, study, data, query, ranked),
-    )
+        return StudyPlans(None, pairs)
+    best = threshold(session, study, data, query, ranked)
+    return StudyPlans(ranked, pairs, leaders(data, query, ranked, overlap), best)
 
 
 def of_study(
@@ -108,7 +90,7 @@ def of_study(
     query = judge_ranking.selected_query(data, selection)
     with connections.reading(engine) as session:
         found = report(session, study, data, query, resamples=2)  # only the order of the judges is used
-    if not found.statistic:
+    if found is None:
         raise TiebreakError(f"No labels can be planned{judge_ranking.in_scenario(selection.scenario)}.")
     return found, judge_ranking.not_compared(data, query)
 

@@ -16,12 +16,10 @@ from core.improvement.comparison import AcceptanceRule, compare, decide
 from core.labels import PREFERENCE, Value
 from core.statistics.data.arrays import Bools, Floats, Ints
 from core.statistics.data.patterns import JudgedPatterns, judged_patterns
-from core.statistics.data.ratings import Ratings
 from core.statistics.measures.alternative_annotator import run_on_patterns
 from core.statistics.measures.comparison import Comparison, compare_scores, correct_comparisons
 from core.statistics.measures.designs import dispute_ratio, scenarios_without
-from core.statistics.measures.planning import plan_labels, plan_separation, statistic_on_patterns
-from core.statistics.measures.resampling import bootstrap
+from core.statistics.measures.planning import plan_separation
 from core.statistics.measures.texts import cluster_texts
 from core.statistics.reports.judge_findings import Slice, correct_slices, people_row, slice_rows
 from core.statistics.reports.judges import Rule, ceiling_difference, correlation_difference
@@ -229,30 +227,6 @@ def planned_separation(rng: np.random.Generator, units: int) -> Mapping[str, flo
     return {"separated": found, "without a plan": False, "separated before": False}
 
 
-def planned_width(rng: np.random.Generator, units: int) -> Mapping[str, float]:
-    """A plan that brings the interval of ordinal alpha under half of its width on `units` items: the width obtained."""
-    design, name = EVEN, "krippendorff_alpha_ordinal"
-
-    def draw(items: int) -> Ratings:
-        return ratings_from_codes(draw_codes(rng, design, items)[:, :-1], 5)
-
-    first = draw(units)
-    family, studied, _ = statistic_on_patterns(first, name)
-    (now,) = bootstrap(family, studied, RESAMPLES)
-    if now.low is None or now.high is None:
-        return {}
-    target = (now.high - now.low) / 2
-    plan = plan_labels(first, name, target)
-    if plan.items is None:
-        return {}
-    family, studied, _ = statistic_on_patterns(draw(units + plan.items), name)
-    (later,) = bootstrap(family, studied, RESAMPLES)
-    if later.low is None or later.high is None:
-        return {}
-    ratio = (later.high - later.low) / target
-    return {"at most the target": ratio <= 1, "at most 1.2 targets": ratio <= 1.2, "100 x width / target": ratio}
-
-
 def chosen_samples(rng: np.random.Generator, units: int) -> Mapping[str, float]:
     """A random sample, or a sample of disputed targets, of `units` of 600 targets, 256 disputed: found as chosen."""
     disputed, one, documents = np.arange(600) < 256, np.zeros(600, int), np.repeat(np.arange(50), 12)
@@ -314,7 +288,6 @@ CASES: Mapping[Draw, tuple[int, ...]] = {
     rare_differences: SIZES,
     useless_variants: (20, 60, 200),
     planned_separation: (20, 50, 100),
-    planned_width: (20, 50, 100),
     chosen_samples: (20, 50, 100, 256),
     position_of_people: (30, 100, 300),
 }

@@ -1,6 +1,6 @@
 """Judges that repeat an annotator, recommendations by the number of targets, and causes under unequal annotators.
 
-python -m tests.bench.bench_recommendations [--studies 100] [dependence recommendations mixed nested causes saving]
+python -m tests.bench.bench_recommendations [--studies 100] [dependence recommendations mixed nested causes]
 """
 
 import argparse
@@ -14,7 +14,6 @@ from core.statistics.data.dataset import Dataset
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.annotator_dependence import State, find_dependence
 from core.statistics.measures.causes import CAUSES, causes_of_votes, count_votes
-from core.statistics.measures.planning import plan_strata
 from core.statistics.reports.judges import JudgeEvaluation, rank_judges
 from tests.bench.studies import dataset_of
 
@@ -221,32 +220,7 @@ def covered(seed: int, noise: Sequence[float], error: float, *, divided: bool, i
     return tuple(bool(one.low <= value <= one.high) for one, value in zip(found.shares, true, strict=True))
 
 
-def report_saving(studies: int) -> None:
-    """Print the labels of a plan for strata against a random draw of equal width, and both widths in 20 `studies`."""
-    rng = np.random.default_rng(0)
-    for share, accuracies in product((0.15, 0.3), ((0.55, 0.95), (0.6, 0.99), (0.8, 0.9))):
-        targets = np.array([round(1000 * share), 1000 - round(1000 * share)])
-        hits = np.rint(np.array(accuracies) * 20).astype(int)
-        plan = plan_strata(targets, np.array([20, 20]), hits, 0.1)
-        sizes = np.array(plan.more) + 20
-        random = plan.at_random + 40
-        right = [np.arange(n) < round(n * accuracy) for n, accuracy in zip(targets, accuracies, strict=True)]
-        everything = np.concatenate(right)
-        drawn = [
-            sum(
-                n * rng.choice(one, size, replace=False).mean()
-                for n, one, size in zip(targets, right, sizes, strict=True)
-            )
-            for _ in range(20 * studies)
-        ]
-        at_random = [rng.choice(everything, random, replace=False).mean() for _ in range(20 * studies)]
-        widths = [2 * 1.96 * float(np.std(one)) for one in (np.array(drawn) / 1000, at_random)]
-        print(f"{share:.0%} disputed, right on {accuracies}: {sizes.sum()} labels {widths[0]:.3f} wide, "
-              f"at random {random} {widths[1]:.3f}", flush=True)  # fmt: skip
-
-
 REPORTS = {
-    "saving": report_saving,
     "dependence": report_dependence,
     "recommendations": report_recommendations,
     "mixed": report_mixed,

@@ -8,19 +8,8 @@ from itertools import combinations
 import numpy as np
 
 from core.statistics.data.dataset import Dataset
-from core.statistics.data.ratings import Ratings
-from core.statistics.measures.planning import (
-    LabelPlan,
-    Separation,
-    StrataPlan,
-    plan_labels,
-    plan_separation,
-    plan_strata,
-)
+from core.statistics.measures.planning import Separation, plan_separation
 from core.statistics.reports.judges import Abstentions, verdict_codes
-
-# Width of the interval of the annotators' agreement that a plan aims at.
-TARGET_WIDTH = 0.1
 
 
 @dataclass(frozen=True)
@@ -72,62 +61,12 @@ class PairPlan:
         )
 
 
-@dataclass(frozen=True)
-class AccuracyPlan:
-    """The targets whose labels make the accuracy of a judge precise, by whether the judges dispute them."""
-
-    judge: str
-    plan: StrataPlan
-    strata: tuple[str, ...]
-    """"disputed" and "agreed", without empty ones."""
-
-    @property
-    def sentence(self) -> str:
-        """How many targets of which stratum."""
-        figure = f"the accuracy of {self.judge} on all targets to ±{TARGET_WIDTH / 2:g}"
-        if not any(self.plan.more):
-            return f"Labels of a random part of both strata, as many as now, make known {figure}."
-        parts = [f"{more:,} {name}" for more, name in zip(self.plan.more, self.strata, strict=True)]
-        return (
-            f"Labels of {' and '.join(parts)} targets, drawn at random from each, make known {figure}; "
-            f"drawn from all targets, {self.plan.at_random:,}."
-        )
-
-
 def pair_plans(
     dataset: Dataset, judges: Sequence[str], overlap: int, abstentions: Abstentions = "error"
 ) -> tuple[PairPlan, ...]:
     """Plan the labels that separate every two judges, the fewest labels first; `overlap` is the labels of a target."""
     pairs = [pair_plan(dataset, judge, other, overlap, abstentions) for judge, other in combinations(judges, 2)]
     return tuple(sorted(pairs, key=lambda pair: (pair.evidence.separated, pair.labels is None, pair.labels or 0)))
-
-
-def agreement_plan(dataset: Dataset) -> tuple[str, LabelPlan | None]:
-    """Return a statistic of people's agreement, and the labels that bring its interval under `TARGET_WIDTH`.
-
-    None for scores without categories, and without a target of several labels.
-    """
-    level = dataset.scale.level
-    name = f"krippendorff_alpha_{'nominal' if level == 'nominal' else 'ordinal' if level == 'ordinal' else 'interval'}"
-    if not isinstance(dataset.ratings, Ratings) or (dataset.ratings.codes >= 0).sum(axis=1).max(initial=0) < 2:
-        return name, None
-    labelled = dataset.ratings.select(items=(dataset.ratings.codes >= 0).sum(axis=1) > 1)
-    return name, plan_labels(labelled, name, TARGET_WIDTH)
-
-
-def accuracy_plan(dataset: Dataset, judge: str, abstentions: Abstentions = "error") -> AccuracyPlan | None:
-    """Plan the labels for the accuracy of a judge on the targets that it was asked about; None without a target."""
-    verdicts = np.column_stack([verdict_codes(dataset, name, abstentions) for name in dataset.judges])
-    asked = dataset.judges[judge].asked
-    disputed = verdicts.max(axis=1) != verdicts.min(axis=1)
-    labelled = asked & ~np.isnan(dataset.gold)
-    right = labelled & (verdict_codes(dataset, judge, abstentions) == dataset.gold)
-    members = {"disputed": asked & disputed, "agreed": asked & ~disputed}
-    names = tuple(name for name, own in members.items() if own.any())
-    if not names:
-        return None
-    counts = [np.array([int((members[name] & mask).sum()) for name in names]) for mask in (asked, labelled, right)]
-    return AccuracyPlan(judge, plan_strata(counts[0], counts[1], counts[2], TARGET_WIDTH), names)
 
 
 def pair_plan(dataset: Dataset, judge: str, other: str, overlap: int, abstentions: Abstentions = "error") -> PairPlan:

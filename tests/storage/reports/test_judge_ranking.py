@@ -145,7 +145,6 @@ def test_the_plan_counts_targets_on_which_the_judges_differ(engine: Engine) -> N
     assert pair.labels_at_random is not None and pair.labels_at_random > 2 * pair.labels
     assert f"About {pair.labels} more labels separate" in pair.sentence
     assert "in scenario math" in pair.sentence
-    assert found.agreement is not None and found.agreement.reason == "nothing varies yet: label more items first"
 
 
 def test_the_two_most_accurate_judges_lead(engine: Engine) -> None:

@@ -1,7 +1,5 @@
 """Planning of further labels."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +7,6 @@ from hypothesis import strategies as st
 
 from core.statistics.measures import planning
 from core.statistics.measures.planning import plan_separation
-from tests.core.statistics.builders import estimate_statistic, random_ratings, ratings_from_codes
 
 
 def test_entropy_runs_from_unanimous_to_evenly_spread():
@@ -22,27 +19,6 @@ def test_the_most_disputed_target_comes_first():
     annotators = np.array([[1.0, 0], [1, 0], [1, 1], [0, 0], [2, 0]])
     judges = np.array([[3.0, 0], [0, 3], [2, 1], [0, 0], [1, 2]])
     assert planning.next_targets(annotators, judges) == [1, 2, 4, 3, 0]
-
-
-def test_the_planned_labels_bring_the_interval_under_the_target_width():
-    """Plan from 100 items, then label that many more of the same kind."""
-    study = random_ratings(np.random.default_rng(0), 4000, 3, 3, 0.0)
-    plan = planning.plan_labels(ratings_from_codes(study.codes[:100], 3), "fleiss_kappa", 0.1)
-    assert plan.items > 100
-    assert plan.labels == 3 * plan.items
-    estimate = estimate_statistic(ratings_from_codes(study.codes[: 100 + plan.items], 3), "fleiss_kappa")
-    assert estimate.high - estimate.low == pytest.approx(0.1, rel=0.2)
-
-
-def test_a_plan_is_a_sentence():
-    ratings = random_ratings(np.random.default_rng(0), 100, 3, 3, 0.0)
-    assert "more labels" in str(planning.plan_labels(ratings, "fleiss_kappa", 0.1))
-    assert "already" in str(planning.plan_labels(ratings, "fleiss_kappa", 0.9))
-    grouped = replace(ratings, groups=tuple(str(number // 2) for number in range(100)))
-    assert str(planning.plan_labels(grouped, "fleiss_kappa", 0.9)).endswith(f"already ({planning.GROUPED})")
-    unanimous = ratings_from_codes(np.zeros((30, 3)), 2)
-    assert "nothing varies yet" in str(planning.plan_labels(unanimous, "fleiss_kappa", 0.1))
-    assert "would be needed" in str(planning.plan_labels(ratings, "fleiss_kappa", 0.0001))
 
 
 # The number of labels that separate two judges.
@@ -93,20 +69,3 @@ def test_the_planned_number_has_the_planned_power():
     total, true = plan.labelled + plan.targets, 561 / 1072
     found = [plan_separation(np.where(rng.random(total) < true, 1.0, -1.0)).separated for _ in range(500)]
     assert 0.75 <= np.mean(found) <= 0.85
-
-
-def test_labels_are_allocated_to_the_strata_that_vary() -> None:
-    """A judge that is right on 95 % of 700 agreed and 55 % of 300 disputed targets; 20 labels of each are known."""
-    targets, labelled, hits = np.array([300, 700]), np.array([20, 20]), np.array([11, 19])
-    plan = planning.plan_strata(targets, labelled, hits, 0.1)
-    sizes = np.array(plan.more) + labelled
-    assert sizes[0] / 300 > 1.5 * sizes[1] / 700 and plan.width is not None and plan.width > 0.1
-    rng = np.random.default_rng(0)
-    truth = [rng.random(300) < 0.55, rng.random(700) < 0.95]
-    errors = [
-        sum(len(t) * rng.choice(t, n, replace=False).mean() for t, n in zip(truth, sizes, strict=True)) / 1000
-        for _ in range(2000)
-    ]
-    width = 2 * 1.96 * np.std(errors)
-    assert width < 0.11 and sum(plan.more) < 0.85 * plan.at_random
-    assert not any(planning.plan_strata(targets, np.array([200, 300]), np.array([110, 285]), 0.1).more)
