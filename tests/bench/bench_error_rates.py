@@ -3,7 +3,7 @@
     python -m tests.bench.bench_error_rates [STUDIES [CASE ...]] [--units N ...]
 
 Each case draws a study without the effect, or exactly at the boundary of the rule, and states whether something is
-found. The intervals are in `bench_coverage` and `bench_coverage_reports`, other tests in `bench_planted_judges`.
+found. The intervals are in `bench_coverage`, other tests in `bench_planted_judges`.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -8,12 +8,16 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import yaml
 
 from core.formats.mapping.mapping import JudgeBlock, Mapping, ResponseFields, WideLabels, dump_mapping
-from core.labels import Value
+from core.labels import Scale, Value
+from core.statistics.reports.agreement import agreement_rows
 
 ANNOTATORS = ("ann", "bob", "cyd")
+LIKERT = {("likert", ""): Scale(level="ordinal", categories=(1, 2, 3, 4, 5))}
 WORDS = ["an", "answer", "of", "ordinary", "length", "says", "what", "it", "says", "and", "then", "why", "it", "is"]
 
 
@@ -104,8 +108,23 @@ def plain_import(path: Path) -> None:
         connection.close()
 
 
-if __name__ == "__main__" and "crowd" in sys.argv:
-    from core.statistics.reports.agreement import agreement_rows
-    from tests.bench.bench_statistics import LIKERT, make_frame, make_ratings
+def crowd(items: int, raters: int) -> pd.DataFrame:
+    """Return labels from 1 to 5 that agree in part, in long form."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(1, 6, (items, 1))
+    values = np.where(rng.random((items, raters)) < 0.6, truth, rng.integers(1, 6, (items, raters)))
+    return pd.DataFrame(
+        {
+            "item": np.repeat([f"item {number}" for number in range(items)], raters),
+            "scenario": "",
+            "kind": "likert",
+            "criterion": "",
+            "part": None,
+            "rater": np.tile([f"annotator {number}" for number in range(raters)], items),
+            "value": values.ravel().astype(object),
+        }
+    )
 
-    agreement_rows(make_frame(make_ratings(350, 123, 5)), by="all", scales=LIKERT)
+
+if __name__ == "__main__" and "crowd" in sys.argv:
+    agreement_rows(crowd(350, 123), by="all", scales=LIKERT)

@@ -9,6 +9,7 @@ import gzip
 import json
 import random
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -42,7 +43,7 @@ from storage.db.tables import ItemRow, TargetRow
 from storage.labels import designs
 from storage.studies import studies
 from storage.transfer import exports, imports, samples
-from tests.bench.databases import temporary_database
+from tests.databases import create_database
 
 Stage = Literal["first", "last", "verdict"]
 SEED = 20_261_124
@@ -402,11 +403,12 @@ def run_local_model(url: str) -> None:
 def main(with_model: bool) -> None:
     rng = random.Random(SEED)
     cases = [make_case(number, rng) for number in range(COUNT)]
-    with temporary_database() as database:
-        engine = database.engine
+    with tempfile.TemporaryDirectory() as folder:
+        url = create_database(Path(folder) / "tiebreak.db")
+        engine = connections.connect(url)
         imports.import_records(engine, samples.SHOWCASE_NAME, records(cases, rng))
         if with_model:  # before the draw, since debates without consensus are a stratum
-            run_local_model(database.url)
+            run_local_model(url)
         draw = default_design(AGREED_SHARE, SEED)
         with connections.writing(engine) as session:
             study = studies.get(session, samples.SHOWCASE_NAME)

@@ -2,7 +2,7 @@
 
 Each figure is measured next to its anchor in the same run, so a ratio hardly depends on the machine. `--short` takes
 less than a minute on an idle machine, for comparisons before and after a change; `--write` replaces the table in
-docs/performance.md. Scripts of other projects can be timed with `--peer NAME COMMAND` (docs/performance.md).
+docs/performance.md.
 """
 
 import argparse
@@ -10,34 +10,33 @@ import asyncio
 import json
 import os
 import platform
-import shlex
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from core.labels import Scale
 from core.llm import PARALLEL_CALLS
-from core.llm.limits import Limits
 from core.statistics.reports.agreement import agreement_rows
+from storage.db import connections
 from storage.transfer import samples
-from tests.bench.bench_run import CALLS_PER_MODEL, run_debates, seconds, server
-from tests.bench.bench_statistics import LIKERT, make_frame, make_ratings, measure_seconds
 from tests.bench.clients import CLIENTS
 from tests.bench.command_inputs import (
+    LIKERT,
+    crowd,
     debate_settings,
     judge_settings,
     plain_import,
     write_critiques,
     write_table,
 )
-from tests.bench.databases import temporary_database
+from tests.bench.runs import CALLS_PER_MODEL, run_without_store, server, stored_run
 from tests.paths import ROOT
-from tests.storage.postgres import binaries
+from tests.storage.postgres import Server, binaries
 
 PAGE = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- table of make bench -->", "<!-- end of the table -->"
@@ -116,6 +115,16 @@ def measure_process(command: list[str]) -> Usage:
     return Usage(*json.loads(done.stdout))
 
 
+def cpu_seconds(work: Callable[[], object], repeats: int = 1) -> float:
+    """Return the median processor time of the repeats, after one to warm up if there are several."""
+    durations = []
+    for _ in range(repeats + (repeats > 1)):
+        start = time.process_time()
+        work()
+        durations.append(time.process_time() - start)
+    return statistics.median(durations[repeats > 1 :])
+
+
 def measure_start(bench: Bench) -> Iterator[Figure]:
     python = [measure_process([sys.executable, "-c", "pass"]) for _ in range(bench.repeats)]
     start = statistics.median(one.wall for one in python)
@@ -166,17 +175,14 @@ def measure_clients(bench: Bench) -> Iterator[Figure]:
 
 
 def measure_store(bench: Bench) -> Iterator[Figure]:
-    count, at_once = (40, 3 * CALLS_PER_MODEL) if bench.short else (200, 3 * CALLS_PER_MODEL)
-    stored, alone, limits = [], [], lambda: Limits(parallel=CALLS_PER_MODEL)
+    count, stored, alone = 40 if bench.short else 200, [], []
     with server(0.1) as address:
-        seconds(2, address, bench.folder)  # imports and connections
-        asyncio.run(run_debates(2, address, limits()))
-        for _ in range(bench.repeats):
-            stored.append(seconds(count, address, bench.folder))
-            alone.append(asyncio.run(run_debates(count, address, limits())))
-    name = f"{count} debates stored in SQLite, {at_once} at once, 0.1 s a call"
-    rates = (count * 9 / statistics.median(values) for values in (stored, alone))
-    yield Figure(name, next(rates), "calls/s", "without a store", next(rates))
+        for number in range(bench.repeats + 1):  # the first one imports and connects
+            stored.append(count * 9 / asyncio.run(stored_run(count if number else 2, address, bench.folder)))
+            alone.append(count * 9 / asyncio.run(run_without_store(count if number else 2, address)))
+    name = f"{count} debates stored in SQLite, {3 * CALLS_PER_MODEL} at once, 0.1 s a call"
+    without = statistics.median(alone[1:])
+    yield Figure(name, statistics.median(stored[1:]), "calls/s", "without a store", without)
 
 
 def measure_import(bench: Bench) -> Iterator[Figure]:
@@ -184,7 +190,7 @@ def measure_import(bench: Bench) -> Iterator[Figure]:
     for items in (1_000, 10_000) if bench.short else (1_000, 10_000, 100_000):
         table, mapping = write_table(bench.folder, items)
         name, used = f"import of {items:,} items, {3 * items:,} labels", _import(bench, table, mapping)
-        plain = measure_seconds(lambda file=table: plain_import(file), 1)
+        plain = cpu_seconds(lambda file=table: plain_import(file))
         yield Figure(f"{name}, processor", used.cpu, "s", "csv and sqlite3 alone", plain)
         yield Figure(f"{name}, memory", used.megabytes, "MB")
         cpu[items] = used.cpu
@@ -194,23 +200,26 @@ def measure_import(bench: Bench) -> Iterator[Figure]:
     name = f"import of {items:,} items, verdicts of 3 judges"
     yield Figure(f"{name}, processor", used.cpu, "s")
     yield Figure(f"{name}, memory", used.megabytes, "MB")
-    if binaries() is not None:
-        yield from _import_into_postgresql(bench, max(cpu))
+    if (programs := binaries()) is not None:
+        yield from _import_into_postgresql(bench, max(cpu), Server(programs))
 
 
 def _import(bench: Bench, table: Path, mapping: Path, *options: str) -> Usage:
     return bench.command("data", "import", str(table), "--map", str(mapping), "--study", table.stem, *options)
 
 
-def _import_into_postgresql(bench: Bench, items: int) -> Iterator[Figure]:
-    files = write_table(bench.folder, items)
-    with temporary_database(postgresql=True) as database:
-        before = database.server_cpu()
-        used = _import(bench, *files, "--database", database.url)
-        server = database.server_cpu() - before
+def _import_into_postgresql(bench: Bench, items: int, server: Server) -> Iterator[Figure]:
+    files, url = write_table(bench.folder, items), server.url(server.create())
+    engine = connections.connect(url)
+    connections.upgrade(engine)
+    engine.dispose()
+    before = server.cpu_seconds()
+    used = _import(bench, *files, "--database", url)
+    of_server = server.cpu_seconds() - before
+    server.stop()
     name = f"import of {items:,} items, {3 * items:,} labels into PostgreSQL"
-    yield Figure(f"{name}, processor of client and server", used.cpu + server, "s")
-    yield Figure(f"{name}, processor of the server", server, "s")
+    yield Figure(f"{name}, processor of client and server", used.cpu + of_server, "s")
+    yield Figure(f"{name}, processor of the server", of_server, "s")
     yield Figure(f"{name}, memory of the client", used.megabytes, "MB")
 
 
@@ -230,9 +239,8 @@ def measure_agreement(bench: Bench) -> Iterator[Figure]:
 
 
 def _agreement(items: int, raters: int, bench: Bench) -> float:
-    frame = make_frame(make_ratings(items, raters, 5))
-    scales: dict[tuple[str, str], Scale] = LIKERT
-    return measure_seconds(lambda: agreement_rows(frame, by="all", scales=scales), 1 if raters > 30 else bench.repeats)
+    frame = crowd(items, raters)
+    return cpu_seconds(lambda: agreement_rows(frame, by="all", scales=LIKERT), 1 if raters > 30 else bench.repeats)
 
 
 def _growth(name: str, seconds_by_size: dict[int, float]) -> Iterator[Figure]:
@@ -274,7 +282,6 @@ def main() -> None:
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--write", action="store_true", help="replace the table in docs/performance.md")
     parser.add_argument("--only", choices=[one.__name__.removeprefix("measure_") for one in MEASUREMENTS])
-    parser.add_argument("--peer", nargs=2, action="append", default=[], metavar=("NAME", "COMMAND"))
     arguments = parser.parse_args()
     figures: list[Figure] = []
     print(" | ".join(HEADER))
@@ -285,8 +292,6 @@ def main() -> None:
                 for figure in measurement(bench):
                     print(" | ".join(figure.cells()), flush=True)
                     figures.append(figure)
-    for name, command in arguments.peer:
-        figures.append(Figure(name, measure_process(shlex.split(command)).wall, "s"))
     print(machine())
     if arguments.write:
         text = PAGE.read_text(encoding="utf-8")

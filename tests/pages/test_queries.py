@@ -26,8 +26,8 @@ from storage.runs import outcomes, runs, trace_opinions, traces
 from storage.runs.traces import Filter
 from storage.studies import studies
 from storage.studies.studies import Study
-from tests.bench import large_study
 from tests.databases import create_database
+from tests.pages import large_study
 
 LARGE_TABLES = ("item", "target", "label", "trace", "opinion", "event", "unread_reply")
 ANNOTATOR = "annotator 2"  # has open targets in both studies

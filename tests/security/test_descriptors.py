@@ -3,20 +3,24 @@
 import errno
 import logging
 import resource
+from contextlib import ExitStack
 
+import httpx
 import pytest
 from starlette.testclient import TestClient
+from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.exceptions import WebSocketException
+from websockets.sync.client import connect
 
 import app
 from core import logs
 from pages.parts import sockets
-from tests.bench.annotators import Annotator
-from tests.bench.bench_sessions import open_socket, run_page
-from tests.bench.bench_workbench import plant
+from storage.db import connections
 from tests.browser.conftest import serve, stop_server
 from tests.databases import create_database
 from tests.pages.visits import prepare_study
+from tests.storage.shared import debates
 
 HOST = "http://127.0.0.1:8501"
 
@@ -67,30 +71,63 @@ def test_errors_without_a_free_descriptor_are_one_line_a_minute(monkeypatch):
     assert lines(full, 1000) == 1
 
 
+def open_socket(address, annotator):
+    """Return a connection on which the server runs pages as for the browser of an annotator."""
+    return connect(
+        address.replace("http", "ws") + "/_stcore/stream",
+        origin=address,
+        additional_headers={"Cookie": f"tiebreak_annotator={annotator}"},
+        subprotocols=["streamlit"],
+        max_size=None,
+    )
+
+
+def run_page(socket):
+    """Let the server run the page of disagreements, and wait until it has sent everything."""
+    message = BackMsg()
+    message.rerun_script.query_string = "study=s"
+    message.rerun_script.page_name = "disagreements"
+    socket.send(message.SerializeToString())
+    while ForwardMsg.FromString(socket.recv(60.0)).WhichOneof("type") != "script_finished":
+        pass
+
+
+def label(address, annotator):
+    """Label a task through the routes of the page, and return the result."""
+    with httpx.Client(base_url=address, cookies={"tiebreak_annotator": annotator}) as client:
+        query = {"study": "s", "kind": "disagreements"}
+        session = client.get("/api/label/session", params=query).json()
+        client.headers.update({"Origin": address, "X-CSRF-Token": session["csrf"]})
+        who = {"annotator": session["annotator"]["key"]}
+        found = client.post("/api/label/tasks", params=query, json={"have": [], "count": 1, **who}).json()
+        task = found["tasks"][0]
+        about = {"task": task["id"], "target": task["targets"][0]["id"], "base": task["targets"][0]["version"]}
+        action = {"seq": 1, "type": "label", **about, "value": 1, "reason": "", "evidence": [], "seconds": 1.0}
+        sent = {"client": "c", "after": 0, "first": True, "actions": [action], **who}
+        return client.post("/api/label/actions", params=query, json=sent).json()["results"][0]
+
+
 @pytest.mark.slow
 def test_more_sessions_than_descriptors_refuse_no_label_and_write_no_log(tmp_path):
-    from storage.db import connections
-
     url, log = create_database(tmp_path / "tiebreak.db"), tmp_path / "server.log"
-    plant(engine := connections.connect(url), 30)
+    engine = connections.connect(url)
+    debates(engine, 3)
     engine.dispose()
     served = serve(url, log)
-    sockets, refused = [], 0
+    refused = 0
     try:
         resource.prlimit(served.process.pid, resource.RLIMIT_NOFILE, (160, 160))
         before = len(log.read_text().splitlines())
-        for number in range(45):
-            sockets.append(open_socket(served.address, f"annotator {number}"))
-            try:
-                run_page(sockets[-1])
-            except Exception:
-                refused += 1
-        Annotator(served.address, "annotator x").label_next()
+        with ExitStack() as opened:
+            for number in range(45):
+                try:
+                    run_page(opened.enter_context(open_socket(served.address, f"annotator-{number}")))
+                except WebSocketException:
+                    refused += 1
+            assert label(served.address, "annotator-x")["status"] == "accepted"
         assert refused > 5
         written = log.read_text()
         assert len(written.splitlines()) - before < 5
         assert "WebSocket" not in written, "it names the address of a browser"
     finally:
-        for socket in sockets:
-            socket.close()
         stop_server(served)

@@ -22,16 +22,16 @@ from storage.db.backup import FOLDER_VARIABLE, back_up
 from storage.db.columns import Json
 from storage.db.connections import connect, newest_revision, reading, upgrade, writing
 from storage.db.restore import copy_sqlite, restore
-from storage.db.tables import AnnotatorRow, Table
+from storage.db.tables import AnnotatorRow, LabelRow, Table
+from storage.labels import targets
 from storage.studies import annotators, studies
 from storage.transfer import imports, samples
 from tests.accounts import PASSWORD, add_account, enter, fast_hashes
-from tests.bench import bench_backup
-from tests.bench.databases import Database
 from tests.conftest import make_target
 from tests.databases import create_database
 from tests.sessions import read, write
-from tests.storage.shared import store_label
+from tests.storage.labelling.processes import label_together
+from tests.storage.shared import debates, store_label
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures(fast_hashes.__name__)]  # each test migrates a database
 
@@ -344,14 +344,30 @@ def test_only_the_newest_copies_of_a_folder_remain(opened, tmp_path):
 
 
 @pytest.mark.parametrize("own_address", ["postgresql"], indirect=True)
-def test_a_backup_of_postgresql_under_load_has_all_labels_stored_before_and_a_complete_one_the_same_agreement(
-    opened, own_address, postgres
+def test_a_backup_of_postgresql_while_people_label_has_every_label_that_was_stored_before(
+    opened, own_address, postgres, tmp_path
 ):
-    urls = (own_address, postgres.url(postgres.create()))
-    source, elsewhere = (Database(connect(url), url, None) for url in urls)
-    found = bench_backup.run(source, elsewhere, processes=4, targets=10, run_items=0)
-    assert (found.missing, found.others, found.wrong_counts, found.equal_agreement) == (0, 0, 0, True)
-    assert 10 <= found.before <= found.restored <= 31
+    debates(opened, 10)
+    elsewhere, file, before = connect(postgres.url(postgres.create())), tmp_path / "copy.dump", set()
+    logs = tmp_path / "logs"
+    logs.mkdir()
+
+    def copy():
+        before.update(label_rows(opened))
+        back_up(opened, file)
+
+    label_together(opened, own_address, logs, processes=4, targets=10, disturb=copy)
+    restore(elsewhere, file)
+    restored = label_rows(elsewhere)
+    assert read(elsewhere, targets.summary_differences) == []
+    elsewhere.dispose()
+    assert 10 <= len(before) <= len(restored)
+    assert before <= restored <= label_rows(opened)
+
+
+def label_rows(engine):
+    with reading(engine) as session:
+        return {tuple(row) for row in session.execute(select(*LabelRow.__table__.columns))}
 
 
 # Everything moves from SQLite to PostgreSQL: all tables, with accounts, sessions and the audit log

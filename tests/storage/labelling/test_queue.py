@@ -1,6 +1,6 @@
+import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
-from functools import partial
 
 import pytest
 from sqlalchemy import select, true, update
@@ -8,7 +8,7 @@ from sqlalchemy import select, true, update
 from core.formats.records import ItemRecord, MarkRecord, RunRecord, StudyRules
 from storage.db import connections
 from storage.db.connections import reading, writing
-from storage.db.tables import ItemRow, LeaseRow, TargetRow
+from storage.db.tables import AnnotatorRow, ItemRow, LabelRow, LeaseRow, TargetRow
 from storage.labelling import claims
 from storage.labelling.claims import is_assigned
 from storage.labelling.context import find_tasks, open_context
@@ -17,10 +17,9 @@ from storage.labels import labels, targets
 from storage.studies import annotators, studies
 from storage.transfer import imports
 from storage.transfer.participation import stored_records
-from tests.bench import bench_queue
-from tests.bench.databases import Database
 from tests.conftest import make_item, make_target
 from tests.sessions import read, write
+from tests.storage.labelling.processes import label_together
 from tests.storage.labelling.workbench import Client, claim_next, find_draft, lease, queue_states, set_rules, stored
 from tests.storage.shared import (
     RUN,
@@ -263,21 +262,40 @@ def test_reading_a_queue_adds_no_annotator(engine):
     assert read(engine, annotators.names) == []
 
 
-# Annotators in processes of their own, with every fault at once: a small version of `tests
+# Annotators in processes of their own, with every fault at once
 
 
 @pytest.mark.slow
 def test_processes_complete_a_queue_exactly_with_kills_skewed_clocks_lapsed_claims_and_an_interruption(
-    own_address, request
+    own_address, request, tmp_path
 ):
     engine = connections.connect(own_address)
     server = request.getfixturevalue("postgres") if engine.dialect.name == "postgresql" else None
-    disturb = partial(bench_queue.disturbance, Database(engine, own_address, server), 0.5)
-    found = bench_queue.run(engine, own_address, processes=6, targets=20, faults=True, disturb=disturb)
+
+    def interrupt():
+        if server:
+            return server.restart(0.5)
+        with writing(engine):  # the others wait for SQLite's lock
+            time.sleep(0.5)
+
+    queue = debates(engine, 20)
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    acknowledged, killed = label_together(
+        engine, own_address, logs, processes=6, targets=20, faults=True, disturb=interrupt
+    )
+    with reading(engine) as session:
+        query = select(AnnotatorRow.name, LabelRow.target_id, LabelRow.surplus)
+        rows = session.execute(query.join(AnnotatorRow, AnnotatorRow.id == LabelRow.annotator_id)).all()
+        assert session.scalars(select(LeaseRow)).all() == []
+        ids = session.scalars(target_query(TargetRow.id, queue=queue)).all()
     engine.dispose()
-    assert (found.counted, found.repeated, found.lost, found.leases, found.killed) == (60, 0, 0, 0, 2)
-    assert set(found.by_target.values()) == {3}
-    assert found.surplus >= found.killed
+    pairs = [(name, str(target)) for name, target, _ in rows]
+    assert len(pairs) == len(set(pairs)), "a target was labelled twice by an annotator"
+    assert acknowledged <= set(pairs)
+    assert Counter(target for _, target, surplus in rows if not surplus) == dict.fromkeys(ids, 3)
+    assert len(killed) == 2
+    assert sum(surplus for *_, surplus in rows) >= len(killed)
 
 
 # Who may label what, in which order, and how many labels one target needs

@@ -20,7 +20,6 @@ from core.labels import Label
 from storage.db.connections import connect, reading
 from storage.transfer import imports
 from tests import openai_server
-from tests.bench import bench_workers
 from tests.conftest import make_item, make_target
 from tests.databases import create_database
 from tests.openai_server import Server, run_server
@@ -104,25 +103,6 @@ def test_a_killed_run_resumes_without_asking_twice_and_ends_like_an_undisturbed_
         finished = CliRunner().invoke(cli.app, command(undisturbed, "--settings", str(file))[2:])
         assert finished.exit_code == 0, finished.stderr
     assert comparable_events(disturbed) == comparable_events(undisturbed)
-
-
-# Workers in processes of their own, with clocks that differ by a minute, are killed while they share a run
-
-
-TRACES = 10
-
-
-@pytest.mark.slow
-def test_killed_workers_repeat_no_stored_call_and_every_trace_is_done_once(postgres, postgres_template):
-    url = postgres.url(postgres.create(postgres_template))
-    engine = connect(url)
-    with openai_server.run_server(latency=0.3) as server:
-        outcome = bench_workers.measure(engine, url, server, count=2, traces=TRACES, pause=0.5, lease=2.0, most_kills=1)
-    engine.dispose()
-    assert outcome.problems == []
-    assert outcome.kills == 1
-    assert (outcome.done, outcome.stored_calls) == (TRACES, 4 * TRACES)
-    assert outcome.most_at_once <= 2 * bench_workers.PARALLEL + outcome.in_flight, "two models"
 
 
 # ScaleEval's Table 5 from its file, killed twice: no call is repeated but those in flight

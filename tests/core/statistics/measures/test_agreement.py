@@ -16,7 +16,7 @@ from core.statistics.measures.agreement import (
     with_raters_as_sample,
 )
 from core.statistics.measures.pairwise import overlapping_pairs
-from tests.bench.bench_coverage_designs import biased_ratings
+from tests.bench.bench_coverage import biased_ratings
 from tests.core.statistics.builders import estimate_statistic, random_ratings, ratings_from_codes
 
 

@@ -1,15 +1,12 @@
-"""A run whose calls are all stored: python -m tests.bench.bench_run [--reused N]
+"""Runs of debates for `performance_table`, on a local model server in a process of its own, with a store and without.
 
-1,112 debates of 3 judges who never agree over 3 rounds (10,008 calls) on a local server in a process of its own, with
-every event committed to SQLite before its flow continues; then the same run again. Measured N times.
+Three judges never agree over three rounds, so a debate has nine calls.
 """
 
-import argparse
 import asyncio
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,50 +22,38 @@ from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.settings import Settings
 from core.runner import run_flow
 from core.trace import Event, Spec, TurnCompleted
-from storage.db.connections import connect, reading, upgrade, writing
+from storage.db.connections import connect, reading, writing
 from storage.runs import claims
 from storage.studies import studies
 from storage.transfer import imports
 from storage.worker import RunRequest, create_run, execute_run, worker_name
 from storage.worker._launch import progress as run_progress
 from tests.browser.conftest import free_port
+from tests.databases import create_database
 from tests.waiting import wait_for
 
 CALLS_PER_MODEL = 21
-REUSED_CALLS = 10_000
 
 
-def seconds(count: int, address: str, folder: Path, *, reused: bool = False) -> float:
-    """Return the seconds of a run over `count` items, from its claim to its end, without the import of litellm.
-
-    With `reused`, of the same run again, whose calls are all stored.
-    """
-    engine = connect(f"sqlite:///{folder}/{count}-{time.monotonic_ns()}.db")
-    upgrade(engine)
+async def stored_run(count: int, address: str, folder: Path) -> float:
+    """Return the seconds of a run over `count` items, from its claim to its end; every event is committed to SQLite."""
+    engine = connect(create_database(folder / f"{count}-{time.monotonic_ns()}.db"))
     imports.import_records(engine, "bench", [ItemRecord(item=item) for item in items(count)])
     with reading(engine) as session:
         study = studies.get(session, "bench")
     request = RunRequest(study, PROTOCOLS["scaleeval"], settings(address), "bench", parallel=CALLS_PER_MODEL)
-    for again in range(1 + reused):
-        run_id = create_run(engine, request)
-        worker = worker_name()
-        with writing(engine) as session:
-            claims.claim_run(session, run_id, worker)
-        elapsed = asyncio.run(_timed(engine, run_id, worker))
-        totals = run_progress(engine, run_id)[1].totals
-        if (totals.calls, totals.reused) != (count * 9, again * count * 9):
-            raise RuntimeError(f"{totals.calls} calls and {totals.reused} reused instead of {count * 9}")
-    engine.dispose()
-    return elapsed
-
-
-async def _timed(engine, run_id: int, worker: str) -> float:
-    model = Router()
+    run_id, worker, model = create_run(engine, request), worker_name(), Router()
+    with writing(engine) as session:
+        claims.claim_run(session, run_id, worker)
     start = time.perf_counter()
     await execute_run(engine, run_id, model, worker=worker)
-    elapsed = time.perf_counter() - start
+    seconds = time.perf_counter() - start
     await model.close()
-    return elapsed
+    calls = run_progress(engine, run_id)[1].totals.calls
+    engine.dispose()
+    if calls != count * 9:
+        raise RuntimeError(f"{calls} calls instead of {count * 9}: the server failed")
+    return seconds
 
 
 def items(count: int) -> list[Item]:
@@ -85,9 +70,10 @@ def settings(address: str) -> Settings:
     return Settings(judges=tuple(judges), criterion=Criterion(name="helpfulness", rubric=rubric), rounds=3)
 
 
-async def run_debates(count: int, address: str, limits: Limits) -> float:
+async def run_without_store(count: int, address: str) -> float:
     """Return the seconds of a whole run without a store."""
     protocol, chosen_settings, model = PROTOCOLS["scaleeval"], settings(address), Router()
+    limits = Limits(parallel=CALLS_PER_MODEL)
     turns = 0
 
     async def record(event: Event) -> None:
@@ -122,18 +108,3 @@ def server(latency: float) -> Iterator[str]:
 def _listens(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description="A run whose calls are all stored.")
-    parser.add_argument("--reused", type=int, default=1, metavar="N")
-    count = -(-REUSED_CALLS // 9)
-    for _ in range(parser.parse_args().reused):
-        with tempfile.TemporaryDirectory() as folder, server(0.0) as address:
-            elapsed = seconds(count, address, Path(folder), reused=True)
-        measurement = f"{count * 9:,} stored calls, all reused: seconds"
-        print(f"{measurement:<78} {elapsed:>6.3f}   {count * 9 / elapsed:>5.0f} calls/s", flush=True)
-
-
-if __name__ == "__main__":
-    main()
