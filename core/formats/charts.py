@@ -1,7 +1,7 @@
-"""Charts of values with their intervals, a row for each name: for pages and notebooks, and as SVG for the report."""
+"""Charts of values with their intervals, a row for each name, for pages and notebooks."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Self
@@ -271,51 +271,6 @@ def wrap_title(title: str) -> str:
     return "<br>".join(NameWrapper(TITLE_LENGTH, break_long_words=False).wrap(title))
 
 
-# The chart as SVG: static, without scripts, in the colours of the text around it.
-
-# Pixels of the values.
-PLOT_WIDTH = 440
-# Characters of a line of a name, pixels of one in a wide font of 13 pixels, and pixels beside a name.
-NAME_LENGTH, CHARACTER, NAME_GAP = 46, 8.2, 12
-# Pixels of a character of the texts to the right of the values, and the least width of these texts.
-SMALL_CHARACTER, LEAST_MARGIN = 6.8, 70
-TOP, BOTTOM = 28, 44
-
-
-def interval_svg(marks: Sequence[Mark], axis: str, lines: Sequence[tuple[str, float]] = ()) -> str:
-    """Return the chart: one row for each mark, in the given order; `lines` are values to compare with."""
-    names = [NameWrapper(NAME_LENGTH).wrap(mark.name) or ["–"] for mark in marks]
-    sizes = [" · ".join(filter(None, (mark.details, f"n {mark.n}"))) for mark in marks]
-    longest = max((len(line) for name in names for line in name), default=0)
-    name_width = max(80, round(CHARACTER * longest) + 2 * NAME_GAP)
-    margin = max(LEAST_MARGIN, round(SMALL_CHARACTER * max(map(len, sizes), default=0)) + 2 * NAME_GAP)
-    width = name_width + PLOT_WIDTH + margin
-    heights = [max(28, LINE_HEIGHT * len(name) + 8) for name in names]
-    top = TOP + LINE_HEIGHT * max(len(lines) - 1, 0)
-    end = top + sum(heights)
-    start, stop, ticks = axis_of(marks, lines)
-
-    def x(value: float) -> float:
-        return round(name_width + (value - start) / (stop - start) * PLOT_WIDTH, 1)
-
-    parts = [_tick(x(tick), tick, top, end) for tick in ticks]
-    parts += [
-        _line(x(value), f"{name} {value:.2f}", top - LINE_HEIGHT * place, top, end)
-        for place, (name, value) in enumerate(lines)
-    ]
-    middle = float(top)
-    for mark, name, size, height in zip(marks, names, sizes, heights, strict=True):
-        parts.append(_row(mark, name, size, middle + height / 2, x, name_width))
-        middle += height
-    centre = name_width + PLOT_WIDTH / 2
-    parts.append(f'<text x="{centre}" y="{end + 36}" text-anchor="middle">{escape(axis)}</text>')
-    described = "; ".join(f"{mark.name} {mark.value:.2f}" for mark in marks)
-    return (
-        f'<svg viewBox="0 0 {width} {end + BOTTOM}" width="{width}" role="img" '
-        f'aria-label="{escape(f"{axis}: {described}")}">{"".join(parts)}</svg>'
-    )
-
-
 def axis_of(marks: Sequence[Mark], lines: Sequence[tuple[str, float]]) -> tuple[float, float, list[float]]:
     """Return both ends of the axis, on ticks around the data, and the ticks."""
     ends = [end for mark in marks for end in (mark.low, mark.value, mark.high)]
@@ -326,35 +281,3 @@ def axis_of(marks: Sequence[Mark], lines: Sequence[tuple[str, float]]) -> tuple[
     first, last = int(low // step), int(-(-high // step))
     last = max(last, first + 1)
     return first * step, last * step, [round(number * step, 6) for number in range(first, last + 1)]
-
-
-def _tick(x: float, tick: float, top: float, end: float) -> str:
-    return (
-        f'<line class="grid" x1="{x}" x2="{x}" y1="{top}" y2="{end}"/>'
-        f'<text class="small" x="{x}" y="{end + 16}" text-anchor="middle">{tick:g}</text>'
-    )
-
-
-def _line(x: float, text: str, text_end: float, top: float, end: float) -> str:
-    return (
-        f'<line class="reference" x1="{x}" x2="{x}" y1="{top - 6}" y2="{end}"/>'
-        f'<text class="small" x="{x}" y="{text_end - 12}" text-anchor="middle">{escape(text)}</text>'
-    )
-
-
-def _row(mark: Mark, name: list[str], size: str, y: float, place: Callable[[float], float], name_width: int) -> str:
-    first = y - LINE_HEIGHT * (len(name) - 1) / 2 + 4
-    text = "".join(
-        f'<text x="{name_width - NAME_GAP}" y="{first + LINE_HEIGHT * number}" text-anchor="end">{escape(line)}</text>'
-        for number, line in enumerate(name)
-    )
-    interval = ""
-    if mark.low is not None and mark.high is not None:
-        left, right = place(mark.low), place(mark.high)
-        ends = "".join(
-            f'<line class="interval" x1="{end}" x2="{end}" y1="{y - 4}" y2="{y + 4}"/>' for end in (left, right)
-        )
-        interval = f'<line class="interval" x1="{left}" x2="{right}" y1="{y}" y2="{y}"/>{ends}'
-    dot = f'<circle class="value" cx="{place(mark.value)}" cy="{y}" r="5"/>'
-    count = f'<text class="small" x="{name_width + PLOT_WIDTH + 14}" y="{y + 4}">{escape(size)}</text>'
-    return text + interval + dot + count

@@ -8,15 +8,15 @@ from typing import Any, TextIO
 from core.wording import format_number, format_p, is_p_value
 
 STYLE = """
-:root { color-scheme: light dark; --text: #111418; --quiet: #5b626d; --line: #d6dae0; --accent: #2457c5; --page: #fff; }
+:root { color-scheme: light dark; --text: #111418; --quiet: #5b626d; --line: #d6dae0; --page: #fff; }
 @media (prefers-color-scheme: dark) {
-  :root { --text: #e8eaed; --quiet: #a0a7b1; --line: #3a414c; --accent: #6f9bff; --page: #14171c; }
+  :root { --text: #e8eaed; --quiet: #a0a7b1; --line: #3a414c; --page: #14171c; }
 }
-@media print { :root { --text: #000; --quiet: #444; --line: #bbb; --accent: #2457c5; --page: #fff; } }
+@media print { :root { --text: #000; --quiet: #444; --line: #bbb; --page: #fff; } }
 body { max-width: 68rem; margin: 2rem auto; padding: 0 1rem; background: var(--page); color: var(--text);
   font: 15px/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
 figure { margin: 1.5rem 0; break-inside: avoid; }
-figcaption, .small { color: var(--quiet); font-size: 13px; }
+figcaption { color: var(--quiet); font-size: 13px; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; border: solid var(--text); border-width: 2px 0; font-size: 13px; }
 th, td { padding: 0.2rem 0.7rem 0.2rem 0; text-align: left; vertical-align: top; overflow-wrap: normal; }
@@ -26,12 +26,6 @@ th { border-bottom: 1px solid var(--text); }
 .short { white-space: nowrap; }
 @media print { .short { white-space: normal; } }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-svg { display: block; max-width: 100%; min-width: 38rem; height: auto; font-size: 13px; fill: var(--text); }
-svg .small { fill: var(--quiet); font-size: 11px; }
-.grid { stroke: var(--line); }
-.reference { stroke: var(--quiet); stroke-width: 1.5; stroke-dasharray: 5 4; }
-.interval { stroke: var(--accent); stroke-width: 1.5; }
-.value { fill: var(--accent); }
 """
 
 # A table with more rows is closed at first.
@@ -44,13 +38,10 @@ SHORT = 24
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with sentences, a chart and a table."""
+    """A heading with sentences and a table."""
 
     title: str
     sentences: Sequence[str] = ()
-    chart: str = ""
-    """SVG, in which every text is escaped already; empty for none."""
-    chart_caption: str = ""
     rows: Sequence[Mapping[str, Any]] = ()
     """Of the table, with the same columns."""
     table_caption: str = ""
@@ -70,9 +61,6 @@ def write_report(title: str, sections: Sequence[Section], stream: TextIO) -> Non
 
 def _section(section: Section) -> str:
     parts = [f"<h2>{escape(section.title)}</h2>", *(f"<p>{escape(text)}</p>" for text in section.sentences)]
-    if section.chart:
-        caption = f"<figcaption>{escape(section.chart_caption)}</figcaption>"
-        parts.append(f'<figure><div class="wide">{section.chart}</div>{caption}</figure>')
     if section.rows:
         caption = f"<figcaption>{escape(section.table_caption)}</figcaption>"
         table = f'<div class="wide">{_table(section.rows)}</div>'

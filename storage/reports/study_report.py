@@ -10,7 +10,7 @@ from typing import Any, get_args
 from sqlalchemy import Engine
 
 from core.errors import TiebreakError
-from core.formats.charts import Mark, interval_svg
+from core.formats.charts import Mark
 from core.formats.html_report import Section
 from core.formats.tables import cell
 from core.labels import Level
@@ -80,13 +80,10 @@ def _judges(engine: Engine, study: Study, reference: str | None) -> Section:
     ranking = report.ranking
     from_ceiling = "from_ceiling: from_ceiling from_ceiling_low from_ceiling_high"
     measures = "accuracy: accuracy low high", "targets", "coverage", from_ceiling, "winning_rate"
-    points, lines = judge_points(ranking)
     sizes, method = [ranking.targets], judge_ranking.describe_method(report)
     return Section(
         "Judges",
         [summarize(ranking), *filter(None, [report.chosen]), *report.notes],
-        interval_svg(points, "Accuracy and 95 % interval", lines) if points else "",
-        caption("Accuracy of each judge on the same targets", sizes, "targets", method),
         _printed(judge_ranking.table(report), "judge", "decision", *measures, "reason"),
         caption("Judges, the human ceiling and baselines", sizes, "targets", method),
     )
@@ -122,12 +119,6 @@ def _systems(engine: Engine, study: Study, reference: str | None) -> Section:
     if not overall:
         return Section("Systems", ["No two responses of different systems were labelled or judged."])
     unit = "Win rate" if report.kind == "preference" else "Mean score"
-    figures = [(row, *systems.shown_estimate(row)) for row in overall]
-    points = [
-        Mark(row.system, value, low, high, "", f"{row.labelled:,}")
-        for row, value, low, high in figures
-        if value is not None
-    ]
     verdicts = f"verdicts of {report.judge}" if report.judge else "no verdicts"
     people = "people_alone: people people_low people_high"
     alone = people, "verdicts_alone: verdicts verdicts_low verdicts_high"
@@ -141,10 +132,8 @@ def _systems(engine: Engine, study: Study, reference: str | None) -> Section:
             f"{report.kind}, {report.criterion}; labels of people (reference: {report.reference}) with {verdicts}.",
             *filter(None, [report.note]),
         ],
-        interval_svg(points, f"{unit} and 95 % interval") if points else "",
-        caption(title, sizes, "labelled targets", method),
         _printed(report.rows, *columns, "caveat: reason"),
-        caption(f"Systems by {systems.basis(report)}", sizes, "labelled targets", method),
+        caption(title, sizes, "labelled targets", method),
     )
 
 
@@ -163,13 +152,9 @@ def _agreement(engine: Engine, study: Study) -> Section:
     rows = agreement.rows(engine, study, "all")
     if not rows:
         return Section("Inter-annotator agreement", ["Agreement needs labels by at least two annotators."])
-    headline, drawn = agreement_values(engine, study, rows)
-    points = agreement_marks(drawn)
     return Section(
         "Inter-annotator agreement",
         [],
-        interval_svg(points, f"{headline} and 95 % interval") if points else "",
-        caption(f"Agreement beyond chance ({headline})", [row.items for row in drawn]),
         _printed(rows, "kind", "criterion", "group", "statistic", *ROWS),
         caption("Agreement between annotators and between judges", [row.items for row in rows]),
     )
