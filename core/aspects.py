@@ -69,11 +69,6 @@ def mean_weights(weightings: Sequence[Weights]) -> dict[str, float]:
     return {aspect: sum(weights[aspect] for weights in weightings) / len(weightings) for aspect in weightings[0]}
 
 
-def weighted_scores(weights: Weights, scores: Scores) -> dict[str, float]:
-    """Return each aspect's contribution to the overall score, w_ij S_ij of Eq. 3."""
-    return {aspect: weight * scores[aspect] / TOTAL for aspect, weight in weights.items()}
-
-
 def overall_score(weights: Weights, scores: Scores) -> float:
     """Return the weighted sum of a response's scores (Eq. 3), on the scale of the scores."""
     # Divided once at the end: sums of whole weights times whole scores are exact, their hundredths are not.

@@ -1,7 +1,5 @@
 """The list of traces with filters, and the page of one trace, live or finished."""
 
-import json
-import re
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -11,13 +9,12 @@ import streamlit as st
 
 from core.errors import TiebreakError
 from core.formats.tables import Column, Table
-from core.frozen import valid_text
 from core.items import Item, pair_item, pair_numbers
 from core.labels import Kind, Target, Value
 from core.llm.progress import OpenCall
 from core.protocols import Subject
 from core.protocols.registry import PROTOCOLS
-from core.trace import Event, ReadingReplaced, ReadingWithdrawn, ReplyExtracted, TraceRestarted, Verdict
+from core.trace import Event, Verdict
 from core.transcripts import FIRST_WRONG_STEP
 from pages.parts import items, live, numbers, paging, permissions, resources, shell, tables, tour
 from pages.parts.colours import STATUS
@@ -38,8 +35,6 @@ ORDERS: dict[str, traces.Order] = {"By run": "run", "Most disputed first": "cont
 # Whether a judge of the trace has another opinion at the end than at first.
 OPINIONS = {"Changed": True, "Unchanged": False}
 ACTIVE = ("running", "waiting")
-# A text in a field of a structured reply, which may not have ended; an escape sequence that is cut off is left out.
-FIELD_TEXT = re.compile(r':\s*("(?:[^"\\]|\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt]))*)')
 # Seconds after which a page says again that it watches a trace.
 WATCH_SECONDS = 5.0
 OPINIONS_HELP = "Your later labels of the targets on this page of the list are recorded as not blind."
@@ -52,7 +47,6 @@ SWAPPED_FOR_LABEL = (
     ":material/swap_horiz: You labelled the responses in swapped order: your Response 1 is Response 2 on this page."
 )
 draw_back = partial(shell.draw_back, "Traces", "trace", "shown")
-CHANGES_EARLIER_EVENTS = (TraceRestarted, ReplyExtracted, ReadingReplaced, ReadingWithdrawn)
 
 
 def draw_list(study: studies.Study) -> None:
@@ -175,7 +169,11 @@ def draw_trace(trace: traces.Trace) -> None:
         st.caption(PAIR_CAPTION.format(*pair_numbers(trace.part) or (), of=len(whole.responses)))
     if st.query_params.get("shown") == "2,1":
         st.caption(SWAPPED_FOR_LABEL)
-    has_begun = trace.status != "running" or st.session_state.get("begun") == trace.id or bool(load_events(trace.id))
+    has_begun = (
+        trace.status != "running"
+        or st.session_state.get("begun") == trace.id
+        or bool(resources.read(traces.events, trace.id))
+    )
     if has_begun:
         record_view(trace)
     is_pair = sum(bool(response.transcript) for response in item.responses) == 2  # they are read beside each other
@@ -283,7 +281,7 @@ def draw_events(trace: traces.Trace, item: Item, settings: dict[str, Any], *, ha
     is_live = trace.status in ACTIVE
 
     def read() -> tuple[list[tuple[int, Event]], traces.Trace, call_totals.Totals]:
-        events = load_events(trace.id)
+        events = resources.read(traces.events, trace.id)
         with connections.reading(resources.engine()) as session:
             return events, traces.get(session, trace.id), call_totals.of_trace(session, trace.id)
 
@@ -324,26 +322,12 @@ def describe_call(call: OpenCall) -> str:
 
 
 def draw_open_texts(calls: Sequence[OpenCall]) -> None:
-    """Draw what has arrived of replies below the turns: plain texts, and those in the fields of structured ones."""
+    """Draw what has arrived of replies below the turns, as it is written."""
     for number, call in enumerate(calls):
         if call.text:
             with st.container(key=f"open-call-{number}", gap="small"):
                 st.markdown(describe_call(call))
-                texts = FIELD_TEXT.findall(call.text) if call.text.startswith("{") else []
-                read = "\n\n".join(str(json.loads(f'{text}"', strict=False)) for text in texts)
-                st.text(valid_text(read) or call.text)
-
-
-def load_events(trace_id: int) -> list[tuple[int, Event]]:
-    """Return every event of the trace; only those after the last loaded one are read from the database."""
-    loaded_id, events = st.session_state.get("events", (trace_id, []))
-    if loaded_id != trace_id:
-        events = []
-    added = resources.read(traces.events, trace_id, after=events[-1][0] if events else -1)
-    if events and any(isinstance(event, CHANGES_EARLIER_EVENTS) for _, event in added):
-        events, added = [], resources.read(traces.events, trace_id)
-    st.session_state["events"] = (trace_id, events + added)
-    return [*events, *added]
+                st.text(call.text)
 
 
 def draw_status(trace: traces.Trace, totals: call_totals.Totals, verdict: Verdict | None) -> None:

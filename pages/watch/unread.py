@@ -1,7 +1,5 @@
 """Replies that could not be read: how many of which judge and why, their texts, and a person's reading of them."""
 
-from dataclasses import replace
-
 import streamlit as st
 
 from core.formats.tables import Column, Table
@@ -15,25 +13,16 @@ from storage.studies.studies import Study
 UNREADABLE, READ_SINCE = "Unreadable", "Read since"
 
 
-@st.cache_data(show_spinner="Counting all replies of these judges …", max_entries=1_000)
-def load_replies_by_step(url: str, run_id: int, replies: int) -> dict[outcomes.JudgeStep, int]:
-    """Return the numbers of a run's replies by judge and step; `replies` is their number, which only rises."""
-    return resources.read(outcomes.replies_by_step, [run_id])[run_id]
-
-
 def draw_page(study: Study) -> None:
     """Draw the filters, the counts and one page of the replies."""
     filter = choose_filter(study)
-    counts = resources.read(outcomes.count_unread, filter, {})
+    counts = resources.read(outcomes.count_unread, filter)
     stated_values.draw_undo()
     if not counts:
         return empty_state(filter)
-    url, replies = str(resources.engine().url), resources.read(outcomes.count_replies, filter.study_id, filter.run_id)
-    totals = outcomes.sum_by_step(load_replies_by_step(url, run, number) for run, number in replies.items())
     total = numbers.format_count(sum(count.replies for count in counts), "reply", "replies")
     st.markdown(f"**{total}** {'read since' if filter.read else 'without a reading'}")
-    rows = [replace(count, of=totals.get((count.judge, count.step), 0)) for count in counts]
-    tables.draw(Table("unread", rows, COLUMNS, ()), key="counts")
+    tables.draw(Table("unread", counts, COLUMNS, ()), key="counts")
     page = resources.read(
         outcomes.page_unread, filter, after=paging.key_place(("unread", filter)), size=outcomes.UNREAD_PAGE
     )
@@ -50,7 +39,7 @@ def choose_filter(study: Study) -> outcomes.UnreadFilter:
     )
     run_ids = {run.name: run.id for run in resources.read(runs.of_study, study.id)}
     everything = outcomes.UnreadFilter(study.id, read=shown == READ_SINCE)
-    counts = resources.read(outcomes.count_unread, everything, {})
+    counts = resources.read(outcomes.count_unread, everything, with_all=False)
     if not counts and not st.query_params.keys() & {"run", "judge", "step", "reason"}:
         return everything
     options = {name: sorted({getattr(count, name) for count in counts}) for name in ("judge", "step", "reason")}

@@ -1,8 +1,7 @@
 """Events appended to traces, with the outcomes and opinions that follow from them."""
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,7 +46,6 @@ from storage.runs.events import (
 
 READ_BY_PARSER = "parser"
 # A judge's name and a step of its protocol.
-JudgeStep = tuple[str, str]
 # Events after which a listed reply may have another reading, or not count.
 REREADING = (ReplyExtracted, ReadingReplaced, ReadingWithdrawn, TraceRestarted)
 # Replies on a page of the list.
@@ -187,60 +185,33 @@ def _synchronize(session: Session, owner: Owner) -> None:
     insert_all(session, UnreadReplyRow, list(wanted.values()))
 
 
-def count_unread(
-    session: Session, filter: UnreadFilter, totals: Mapping[JudgeStep, int] | None = None
-) -> list[UnreadCount]:
-    """Return the number of replies by judge, step and reason, the most first.
+def count_unread(session: Session, filter: UnreadFilter, *, with_all: bool = True) -> list[UnreadCount]:
+    """Return the replies without a reading by judge, step and reason, the most frequent first.
 
-    `totals` are the numbers of all replies; None computes them (see `replies_by_step`).
+    `with_all`: also the number of all replies of the judge in the step, for which every reply of the runs is read; that
+    takes 3 s for a million of them.
     """
     group = (col(UnreadReplyRow.judge), col(UnreadReplyRow.step), col(UnreadReplyRow.reason))
     number = func.count()
     query = select(*group, number).where(*_conditions(filter)).group_by(*group).order_by(number.desc(), *group)
     rows = session.execute(query).all()
-    if totals is None:
-        run_ids = count_replies(session, filter.study_id, filter.run_id) if rows else ()
-        totals = sum_by_step(replies_by_step(session, run_ids).values())
+    totals = _replies_by_step(session, filter) if rows and with_all else {}
     return [UnreadCount(*row, of=totals.get((row[0], row[1]), 0)) for row in rows]
 
 
-def sum_by_step(by_run: Iterable[Mapping[JudgeStep, int]]) -> dict[JudgeStep, int]:
-    """Return the sums over runs."""
-    totals: Counter[JudgeStep] = Counter()
-    for numbers in by_run:
-        totals.update(numbers)
-    return totals
-
-
-def replies_by_step(session: Session, run_ids: Collection[int]) -> dict[int, dict[JudgeStep, int]]:
-    """Return run id -> (judge, step) -> the number of its replies, readable or not.
-
-    Every reply of the runs is read, which takes 3 s for a million of them.
-    """
+def _replies_by_step(session: Session, filter: UnreadFilter) -> dict[tuple[str, str], int]:
+    """Return (judge, step) -> the number of its replies, readable or not."""
     speaker = col(EventRow.body)["turn"]["speaker"].as_string()
     step = col(EventRow.body)["turn"]["step"].as_string()
     query = (
-        select(col(EventRow.run_id), speaker, step, func.count())
-        .where(col(EventRow.run_id).in_(run_ids), col(EventRow.type) == "turn")
-        .group_by(col(EventRow.run_id), speaker, step)
-    )
-    found: dict[int, dict[JudgeStep, int]] = {run_id: {} for run_id in run_ids}
-    for run_id, judge, name, number in session.execute(query):
-        found[run_id][judge, name] = number
-    return found
-
-
-def count_replies(session: Session, study_id: int, run_id: int | None = None) -> dict[int, int]:
-    """Return run id -> the number of its replies, which changes whenever its `replies_by_step` does."""
-    query = (
-        select(col(EventRow.run_id), func.count())
-        .where(col(EventRow.run_id).in_(select(col(RunRow.id)).where(col(RunRow.study_id) == study_id)))
+        select(speaker, step, func.count())
+        .where(col(EventRow.run_id).in_(select(col(RunRow.id)).where(col(RunRow.study_id) == filter.study_id)))
         .where(col(EventRow.type) == "turn")
-        .group_by(col(EventRow.run_id))
+        .group_by(speaker, step)
     )
-    if run_id is not None:
-        query = query.where(col(EventRow.run_id) == run_id)
-    return {run: number for run, number in session.execute(query)}
+    if filter.run_id is not None:
+        query = query.where(col(EventRow.run_id) == filter.run_id)
+    return {(judge, name): number for judge, name, number in session.execute(query)}
 
 
 def page_unread(

@@ -16,7 +16,6 @@ from core.aspects import (
     rank_responses,
     set_weight,
     truncate_rankings,
-    weighted_scores,
 )
 from core.statistics.measures.pairwise import partial_ranking_distance
 from tests.core.protocols.scorings import TABLE_11
@@ -30,7 +29,6 @@ PERCENT = st.lists(st.integers(0, 100), min_size=2, max_size=6).filter(any)
 
 def test_overall_scores_are_those_of_table_11() -> None:
     assert overall_score(WEIGHTS, FIRST) == pytest.approx(8.05) and overall_score(WEIGHTS, SECOND) == pytest.approx(7.8)
-    assert weighted_scores(WEIGHTS, FIRST)["relevance"] == 2.5
 
 
 def test_relevance_below_14_percent_flips_table_11() -> None:

@@ -87,7 +87,7 @@ def read_traces(engine: Engine, study: Study) -> None:
             traces.page(session, chosen, sizes, after=columns.START, size=1, order="contention")
             trace_opinions.summarize_last(session, [trace.id for trace in matches])
             runs.of_study(session, study.id)
-            outcomes.replies_by_step(session, outcomes.count_replies(session, study.id))
+            outcomes.count_unread(session, outcomes.UnreadFilter(study.id))
 
 
 def read_label_pages(engine: Engine, study: Study) -> None:

@@ -66,13 +66,8 @@ def draw_generated_texts(trace: Trace, replay: Replay, seq_by_job: Mapping[Job, 
     with st.expander(f"Written by {writers}: {len(written)} texts"):
         for job, turn in written:
             name = job.judge if job.step == "hypothesis_critique" else job.critique
-            st.markdown(f"**{TEXT_TITLES[job.step]} {escape_markdown(name)}**".replace(" **", "**"))
-            text = f"*{escape_markdown(turn.problem)}*" if turn.reading is None else str(turn.reading)
-            if job.step == "extract" and turn.reading is not None:
-                text = "\n".join(f"- {claim}" for claim in text.splitlines()) or "*No claim.*"
-            turns.draw_markdown(text, f"{trace.id}-{seq_by_job[job]}")
-            st.caption(turns.format_usage(turn))
-            turns.draw_prompt(trace.id, seq_by_job[job])
+            title = f"**{TEXT_TITLES[job.step]} {escape_markdown(name)}**".replace(" **", "**")
+            turns.draw_turn(trace.id, seq_by_job[job], turn, title)
 
 
 def draw_scores(replay: Replay, critique: Critique) -> None:
@@ -115,9 +110,10 @@ def draw_critique(trace: Trace, replay: Replay, critique: Critique, seq_by_job: 
 
 @st.dialog("Reading and prompt", width="large")
 def _draw_ask(trace_id: int, seq: int, turn: Turn | None) -> None:
-    """Draw how a reply was read, with the passage, and its prompt."""
+    """Draw a reply with the passage that was read, and its prompt."""
     if turn is not None:
-        turns.draw_reading(turn, with_passage=True)
+        turns.draw_reply(turn)
+        turns.draw_reading(turn)
     text = resources.read(traces.prompt, trace_id, seq)
     st.code(text or "The prompt was not recorded.", language=None, wrap_lines=True)
 

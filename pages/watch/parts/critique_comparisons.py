@@ -52,8 +52,7 @@ def draw_group(
     with st.container(border=True):
         for number, (column, critique) in enumerate(zip(st.columns(len(critiques)), critiques, strict=True), 1):
             with column:
-                key = f"{trace.id}-{group_turns[0].number}-{number}"
-                draw_card(critique, number if len(critiques) > 1 else 0, refined.get(critique.id), key)
+                draw_card(critique, number if len(critiques) > 1 else 0, refined.get(critique.id))
         for asked_turn in group_turns:
             if asked_turn.turn is None:
                 st.markdown(f"**{escape_markdown(asked_turn.judge)}** · :gray[waiting for the reply]")
@@ -62,18 +61,18 @@ def draw_group(
                 turns.draw_turn(trace.id, seq_by_ask[asked_turn.number], asked_turn.turn, heading)
 
 
-def draw_card(critique: Critique, number: int, refined: CritiqueAsk | None, key: str) -> None:
+def draw_card(critique: Critique, number: int, refined: CritiqueAsk | None) -> None:
     """Draw a critique, or the answer refined by it with the critique collapsed."""
     prefix, author = ("", "First: ", "Second: ")[number], escape_markdown(critique.author)
     if refined is None:
         st.caption(f"**{prefix}critique by {author}**")
-        turns.draw_markdown(critique.text, key)
+        turns.draw_text(critique.text)
         return
     st.caption(f"**{prefix}answer refined by the critique of {author}**")
     text = str(refined.turn.reading) if refined.turn and refined.turn.reading is not None else ""
-    turns.draw_markdown(text or "*No refined answer.*", key)
+    turns.draw_text(text or "*No refined answer.*")
     with st.expander("Critique"):
-        turns.draw_markdown(critique.text, f"critique-{key}")
+        turns.draw_text(critique.text)
 
 
 def format_reading(turn: Turn) -> str:

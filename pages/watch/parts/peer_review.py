@@ -1,4 +1,4 @@
-"""The view of a peer review: the peers as cards, the area chair's samples, and people's scores."""
+"""The view of a peer review: the peers' comments, the area chair's samples, and people's scores."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,50 +8,36 @@ import streamlit as st
 from core.items import Item
 from core.labels import Kind, Target, Value
 from core.protocols.refer import protocol as refer
-from core.trace import Event, Turn, Verdict
-from pages.parts import numbers, resources, shell
+from core.trace import Verdict
+from pages.parts import numbers, paging, resources, shell
 from pages.parts.text import escape_markdown
 from pages.watch.parts import turns
 from pages.watch.parts.single_judge import draw_samples
+from pages.watch.parts.turns import NumberedEvent, NumberedTurn
 from storage.reports import peer_reviews
 from storage.runs.traces import Trace
 
-# Scores that are printed alike are the same: the chair's is a mean.
-SAME = 0.05
 
-
-def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settings: dict[str, Any], live: bool) -> None:
-    """Draw the cards, then the histogram next to one comment of the chair."""
+def render(trace: Trace, item: Item, events: Sequence[NumberedEvent], settings: dict[str, Any], live: bool) -> None:
+    """Draw the peers, then the histogram of the chair's samples below one of its comments."""
     trace, events, settings = turns.choose_part(trace, events, settings)
     completed, verdict = turns.completed(events), turns.verdict_of(events)
     peers = [(seq, turn) for seq, turn in completed if turn.step == "peer"]
     samples = [(seq, turn) for seq, turn in completed if turn.step == "chair"]
     answered = {turn.speaker for _, turn in peers}
-    pending = [str(peer["name"]) for peer in settings.get("peers", ()) if live and peer["name"] not in answered]
     reviews, decision = st.columns(2, gap="large")
     with reviews:
-        draw_cards(trace.id, peers, pending, verdict)
+        for seq, turn in peers:
+            with st.container(border=True):
+                agreement = _agreement(turn.reading, verdict.value if verdict else None)
+                heading = f"**{escape_markdown(turn.speaker)}** · {turns.format_reading(turn)}{agreement}"
+                turns.draw_turn(trace.id, seq, turn, heading)
+        for peer in settings.get("peers", ()) if live else ():
+            if peer["name"] not in answered:
+                st.caption(f":material/sync: Waiting for the reply of {escape_markdown(str(peer['name']))}.")
     with decision:
-        draw_chair(trace, peers, samples, verdict, settings, live)
+        _draw_chair(trace, peers, samples, verdict, settings, live)
     turns.draw_problems(events, "review")
-
-
-def draw_cards(
-    trace_id: int, peers: Sequence[turns.NumberedTurn], pending: Sequence[str], verdict: Verdict | None = None
-) -> None:
-    """Draw one card per peer: its score and how it agrees with the verdict, its comment and its collapsed prompt."""
-    for seq, turn in peers:
-        agreement = _agreement(turn.reading, verdict.value if verdict else None)
-        with st.container(border=True), st.container(key=f"card-peer-{trace_id}-{seq}"):
-            st.markdown(f"**{escape_markdown(turn.speaker)}** · {turns.format_reading(turn)}{agreement}")
-            with st.container(key=f"collapsible-peer-{trace_id}-{seq}"):
-                turns.draw_shortened(_comment(turn))
-            turns.draw_whole(_comment(turn), f"{trace_id}-{seq}")
-            turns.draw_below(trace_id, seq, turn)
-    for name in pending:
-        with st.container(border=True):
-            st.markdown(f"**{escape_markdown(name)}**")
-            st.caption(":material/sync: Waiting for the reply.")
 
 
 def _agreement(reading: Value | None, verdict: Value | None) -> str:
@@ -60,26 +46,22 @@ def _agreement(reading: Value | None, verdict: Value | None) -> str:
         return ""
     if isinstance(reading, int | float) and isinstance(verdict, int | float):
         difference = reading - verdict
-        if abs(difference) >= SAME:
+        if abs(difference) >= 0.05:  # scores that are printed alike are the same: the chair's is a mean
             return f" · {abs(difference):.2g} {'above' if difference > 0 else 'below'} the chair"
     elif reading != verdict:
         return " · ✗ not the chair's answer"
     return " · ✓ as the chair"
 
 
-def _comment(turn: Turn) -> str:
-    return turn.statement.strip().removeprefix("Analysis:").strip() or "*(no comment)*"
-
-
-def draw_chair(
+def _draw_chair(
     trace: Trace,
-    peers: Sequence[turns.NumberedTurn],
-    samples: Sequence[turns.NumberedTurn],
+    peers: Sequence[NumberedTurn],
+    samples: Sequence[NumberedTurn],
     verdict: Verdict | None,
     settings: dict[str, Any],
     live: bool,
 ) -> None:
-    """Draw the chair's samples as a histogram with the verdict, and one of their comments."""
+    """Draw one of the chair's comments, at first the one that represents the verdict, and its samples."""
     requested = int(settings.get("samples", len(samples)) or 1)
     name = str((settings.get("chair") or {}).get("name") or "area chair")
     st.subheader(f"{escape_markdown(name).capitalize()}, {numbers.format_count(requested, 'sample')}", anchor=False)
@@ -88,14 +70,21 @@ def draw_chair(
             ":material/sync: The chair is asked after every peer has answered." if live else "The chair was not asked."
         )
         return
-    draw_comment(trace.id, samples, verdict, settings)
-    draw_histogram(trace, peers, [turn.reading for _, turn in samples], verdict, settings)
+    first = refer.representative_sample([turn for _, turn in samples], verdict.value if verdict else None)
+    ordered = sorted(samples, key=lambda pair: first is not None and pair != samples[first])
+    key = f"sample_{trace.id}"
+    seq, turn = ordered[paging.current_page(key, len(ordered), 1) - 1]
+    with st.container(border=True):
+        place = samples.index((seq, turn)) + 1
+        turns.draw_turn(trace.id, seq, turn, f"Comment {place} of {len(samples)} · {turns.format_reading(turn)}")
+        paging.draw_pagination(key, len(ordered), 1)
+    _draw_histogram(trace, peers, [turn.reading for _, turn in samples], verdict, settings)
     st.caption(_summary([turn.reading for _, turn in samples], requested, verdict, live))
 
 
-def draw_histogram(
+def _draw_histogram(
     trace: Trace,
-    peers: Sequence[turns.NumberedTurn],
+    peers: Sequence[NumberedTurn],
     readings: Sequence[Value | None],
     verdict: Verdict | None,
     settings: dict[str, Any],
@@ -107,7 +96,7 @@ def draw_histogram(
     people = {label.annotator: label.value for label in labels or () if label.value is not None}
     of_peers = {turn.speaker: turn.reading for _, turn in peers if turn.reading is not None}
     scale = (settings.get("criterion") or {}).get("scale")
-    draw_samples(readings, {"○ peers": of_peers, "▲ people": people}, verdict, scale, f"samples_{trace.id}")
+    draw_samples(readings, {"peers": of_peers, "people": people}, verdict, scale, f"samples_{trace.id}")
     if labels is None:
         st.caption(":material/visibility_off: People's scores are shown after you have labelled this item.")
     elif not people:
@@ -122,31 +111,3 @@ def _summary(readings: Sequence[Value | None], requested: int, verdict: Verdict 
     if verdict is None:
         return f"{readable} of {len(readings)} samples could be read."
     return f"{escape_markdown(verdict.reason[0].upper() + verdict.reason[1:])}."
-
-
-def draw_comment(
-    trace_id: int, samples: Sequence[turns.NumberedTurn], verdict: Verdict | None, settings: dict[str, Any]
-) -> None:
-    """Draw the comment of one sample: first the representative one, the others with ‹ and ›."""
-    representative = refer.representative_sample([turn for _, turn in samples], verdict.value if verdict else None)
-    key = f"sample_{trace_id}"
-    index = min(st.session_state.get(key, representative or 0), len(samples) - 1)
-    seq, turn = samples[index]
-    with st.container(border=True, key=f"card-chair-{trace_id}"):
-        with st.container(horizontal=True, vertical_alignment="center", wrap=False):
-            st.markdown(f"Comment {index + 1} of {len(samples)} · {turns.format_reading(turn)}", width="stretch")
-            for sign, step, help_text in (("‹", -1, "Previous comment"), ("›", 1, "Next comment")):
-                st.button(
-                    sign,
-                    key=f"{key}_{step}",
-                    help=help_text,
-                    type="tertiary",
-                    disabled=len(samples) < 2,
-                    on_click=st.session_state.update,
-                    args=({key: (index + step) % len(samples)},),
-                )
-        if index == representative and len(samples) > 1:
-            relation = "equal to" if isinstance(turn.reading, str) else "closest to"
-            st.caption(f":material/star: Final comment: the first sample {relation} the verdict.")
-        turns.draw_markdown(_comment(turn), f"{trace_id}-{seq}")
-        turns.draw_below(trace_id, seq, turn)

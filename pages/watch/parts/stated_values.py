@@ -79,7 +79,6 @@ def draw_replies(replies: TurnReadings, key: str) -> None:
 def _draw_reply(turn: Turn, key: str) -> None:
     with st.container(key=f"collapsible-{key}"):
         turns.draw_reply(turn)
-    turns.draw_whole(turn.reply, key, turn.reading_span)
 
 
 def _describe_past(past: PastReading) -> str:

@@ -44,54 +44,29 @@ NumberedEvent = tuple[int, Event]
 # The number of an event, and its turn.
 NumberedTurn = tuple[int, Turn]
 
-# Texts of models that may be very long: only a part is drawn, and the whole text on request.
-#
-# A browser needs minutes to lay out one megabyte of Markdown, and seconds as plain text.
-
-# Characters; a longer text is shortened.
-LONGEST_WHOLE = 5_000
-# Characters of a longer text that are drawn.
-SHORTENED = 2_000
+# Pixels of a long prompt.
+PROMPT_HEIGHT = 600
+# Characters; a longer text is drawn as plain text that is scrolled: a browser needs minutes to lay out one megabyte of
+# Markdown, and seconds as plain text.
+LONGEST_MARKDOWN = 5_000
 
 
-def shorten(text: str) -> str:
-    """Return the part of a text that is drawn."""
-    return text if len(text) <= LONGEST_WHOLE else f"{text[:SHORTENED]}\n\n…"
-
-
-def draw_markdown(text: str, key: str) -> None:
-    """Draw a text as Markdown, shortened if it is long, with the toggle that shows all of it."""
-    draw_shortened(text)
-    draw_whole(text, key)
-
-
-def draw_shortened(text: str) -> None:
-    """Draw a text as Markdown, shortened if it is long."""
-    _draw_text(shorten(text))
-
-
-def _draw_text(text: str, turn: Turn | None = None, raw: str | None = None) -> None:
+def draw_text(text: str, turn: Turn | None = None, raw: str | None = None) -> None:
     """Draw a text as Markdown with its citations marked; of a turn, also its passage and the responses that it names.
 
     `raw` is the reply, if the text is a readable form of it: it has the passage.
     """
-    span = shown_passage(turn) if turn is not None else None
-    passage = [{"start": span[0], "end": span[1], "class": "passage"}] if span is not None else []
-    named = named_responses(text, turn.shown if turn is not None else ())
-    marks = [*named, *citations(text)]
+    span = turn.reading_span if turn is not None else None
+    if len(text) > LONGEST_MARKDOWN:
+        st.html(f'<pre class="reading whole-text" dir="auto">{marked_html(text if raw is None else raw, span)}</pre>')
+        return
+    passage = []
+    if span is not None:
+        start, end = within(text if raw is None else raw, span)
+        passage = [{"start": start, "end": end, "class": "passage"}]
+    marks = [*named_responses(text, turn.shown if turn is not None else ()), *citations(text)]
     written = {} if raw is None else {"text": raw, "marks": passage}
     st.html(text_html(text, marks if written else [*passage, *marks], raw=written))
-
-
-def draw_whole(text: str, key: str, span: tuple[int, int] | None = None) -> None:
-    """Draw a toggle that shows the whole text without formatting; nothing if the text was not shortened.
-
-    The toggle is drawn once for each `key`, outside of containers that are collapsed.
-    """
-    if len(text) <= LONGEST_WHOLE:
-        return
-    if st.toggle(f"Show the whole text ({numbers.format_count(len(text), 'character')})", key=f"whole-{key}"):
-        st.html(f'<pre class="reading whole-text" dir="auto">{marked_html(text, span)}</pre>')
 
 
 def marked_html(text: str, span: tuple[int, int] | None) -> str:
@@ -107,12 +82,6 @@ def within(text: str, span: tuple[int, int]) -> tuple[int, int]:
     return start, min(max(span[1], start), len(text))
 
 
-# How a reply was read: its value, the rule, and the passage that the reading rests on, marked.
-
-# Characters of the reply that are shown before and after the marked passage.
-CONTEXT = 60
-# A longer passage, such as a whole list, is shown with its beginning and its end.
-LONGEST = 300
 # The parsers' rules in words.
 RULES = {
     "json": "the field of the structured answer",
@@ -127,26 +96,18 @@ RULES = {
 
 
 def draw_reply(turn: Turn) -> None:
-    """Draw a reply as Markdown with the passage of the reading highlighted; structured output in words, or as written.
-
-    A long reply is shortened; `draw_whole` shows all of it.
-    `draw_reading` shows the passage again if it cannot be highlighted inside the Markdown.
-    """
+    """Draw a reply as Markdown with the passage of the reading highlighted; structured output in words."""
+    statement = turn.statement
     if not turn.reply.strip():
         st.markdown("*(empty reply)*")
-        return
-    statement = turn.statement
-    if turn.format == "json" and statement and statement != turn.reply.strip():
-        _draw_text(shorten(statement), turn, raw=shorten(turn.reply))
+    elif turn.format == "json" and statement and statement != turn.reply.strip():
+        draw_text(statement, turn, raw=turn.reply)
     else:
-        _draw_text(shorten(turn.reply), turn)
+        draw_text(turn.reply, turn)
 
 
-def draw_reading(turn: Turn, *, with_passage: bool = False) -> None:
-    """Draw the value, the rule and the marked passage with its context; nothing if no value was asked for.
-
-    The passage is left out if `draw_reply` has highlighted it, unless `with_passage` is set.
-    """
+def draw_reading(turn: Turn) -> None:
+    """Draw the value and the rule by which it was read; nothing if no value was asked for."""
     if turn.reading is None:
         if turn.problem:
             st.caption(f":material/help: Unreadable: {escape_markdown(turn.problem)}")
@@ -157,11 +118,6 @@ def draw_reading(turn: Turn, *, with_passage: bool = False) -> None:
     if source := reading_source(turn):
         parts.append(f"**{escape_markdown(source)}**" if turn.read_by else escape_markdown(source))
     st.caption(":material/find_in_page: " + " · ".join(parts))
-    span = turn.reading_span
-    if span is None:
-        return
-    if with_passage or shown_passage(turn) is None:
-        st.html(f'<div class="reading" dir="auto">{passage_html(turn.reply, span)}</div>')
 
 
 def reading_source(turn: Turn) -> str:
@@ -170,26 +126,6 @@ def reading_source(turn: Turn) -> str:
         return RULES.get(turn.reading_rule, turn.reading_rule)
     role, _, name = turn.read_by.partition(": ")
     return f"stated by {name}" if role == "person" else f"read by the {role} {name}".rstrip()
-
-
-def passage_html(reply: str, span: tuple[int, int]) -> str:
-    """Return the passage in a <mark> with some context, as HTML; the reply is text only."""
-    start, end = within(reply, span)
-    before, after = max(0, start - CONTEXT), min(len(reply), end + CONTEXT)
-    passage = reply[start:end]
-    if len(passage) > LONGEST:
-        passage = f"{passage[: LONGEST // 2]} … {passage[-LONGEST // 2 :]}"
-    return (
-        f"{'… ' if before else ''}{to_html(reply[before:start])}<mark>{to_html(passage)}</mark>"
-        f"{to_html(reply[end:after])}{' …' if after < len(reply) else ''}"
-    )
-
-
-def shown_passage(turn: Turn) -> tuple[int, int] | None:
-    """Return the passage of the reading if it is in the part of the reply that is drawn."""
-    span = turn.reading_span
-    is_shown = span is not None and (len(turn.reply) <= LONGEST_WHOLE or span[1] <= SHORTENED)
-    return within(turn.reply, span) if span is not None and is_shown else None
 
 
 # A response as judges of a pair name it, in the order in which they read the two; outside of code.
@@ -252,17 +188,14 @@ def format_usage(turn: Turn) -> str:
     return " · ".join(parts).replace("$", r"\$")
 
 
-def draw_turn(trace_id: int, seq: int, turn: Turn, heading: str, note: str = "") -> None:
-    """Draw a turn: `heading` in Markdown next to its usage, an optional note, the reply, and the collapsed prompt."""
+def draw_turn(trace_id: int, seq: int, turn: Turn, heading: str) -> None:
+    """Draw a turn: `heading` in Markdown next to its usage, the reply with its reading, and the collapsed prompt."""
     with st.container(key=f"turn-{trace_id}-{seq}", gap="small"):
         with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
             st.markdown(heading)
             st.caption(format_usage(turn), width="content")
-        if note:
-            st.caption(note)
         with st.container(key=f"card-turn-{trace_id}-{seq}"):
             draw_reply(turn)
-        draw_whole(turn.reply, f"{trace_id}-{seq}", turn.reading_span)
         draw_reading(turn)
         for sentence in turn.notes:
             st.caption(escape_markdown(sentence))
@@ -277,8 +210,8 @@ def draw_prompt(trace_id: int, seq: int) -> None:
         with expander:
             if omitted := steps_left_out(text):
                 st.caption(f"Left out of the transcripts in this prompt: {'; '.join(omitted)}.")
-            st.code(shorten(text), language=None, wrap_lines=True)
-            draw_whole(text, f"prompt-{trace_id}-{seq}")
+            height: Any = PROMPT_HEIGHT if len(text) > LONGEST_MARKDOWN else "content"
+            st.code(text, language=None, wrap_lines=True, height=height)
 
 
 def completed(events: Iterable[NumberedEvent]) -> list[NumberedTurn]:
@@ -307,7 +240,7 @@ def draw_verdict(verdict: Verdict | None) -> None:
 def format_reading(turn: Turn, names: Mapping[Any, str] | None = None) -> str:
     """Return the value of a reply or its name, or the reason why there is none, in Markdown."""
     if turn.reading is None:
-        return f"no verdict: {escape_markdown(turn.problem)}"
+        return f"no verdict: {escape_markdown(turn.problem)}" if turn.problem else escape_markdown(turn.step)
     if names is not None and isinstance(turn.reading, int):
         return f"**{names.get(turn.reading, str(turn.reading))}**"
     return f"**{escape_markdown(numbers.format_value(turn.reading))}**"
@@ -337,13 +270,6 @@ def history_of(protocol: str, settings: Mapping[str, Any]) -> Heard | None:
         return None
 
 
-def draw_below(trace_id: int, seq: int, turn: Turn) -> None:
-    """Draw what is below a comment: the passage of its reading, its usage and its collapsed prompt."""
-    draw_reading(turn, with_passage=True)
-    st.caption(format_usage(turn))
-    draw_prompt(trace_id, seq)
-
-
 def choose(
     label: str, options: Mapping[str, Option], key: str, names: Callable[[str], str] = escape_markdown, **widget: Any
 ) -> Option | None:
@@ -365,27 +291,24 @@ def draw_table(headings: Sequence[str], rows: Iterable[Sequence[str]], left: int
 
 def draw_problems(events: Iterable[NumberedEvent], name: str) -> None:
     """Draw the failures of a trace, see `draw_problem`."""
-    for seq, event in events:
-        draw_problem(seq, event, name)
+    for _, event in events:
+        draw_problem(event, name)
 
 
-def draw_problem(seq: int, event: Event, name: str) -> None:
-    """Draw an unreadable reply, a failed call or a failed trace; `name` is the failed unit: "debate", "review"...
-
-    `seq` is the number of the event in the trace.
-    """
+def draw_problem(event: Event, name: str) -> None:
+    """Draw an unreadable reply, a failed call or a failed trace; `name` is the failed unit: "debate", "review"..."""
     match event:
         case ReplyUnreadable(turn=turn, max_tokens=limit):
             again = f"asked once more with a limit of {limit} tokens" if limit else "asked once more"
             problem = escape_markdown(turn.problem)
             with st.expander(f"{escape_markdown(turn.speaker)}: the reply could not be read ({problem}); {again}"):
-                draw_markdown(turn.reply, f"problem-{seq}")
+                draw_text(turn.reply)
         case CallFailed() | SchemaRefused():
             st.caption(_describe_unanswered(event))
         case ReplyExtracted(turn=turn):
             result = "the extractor found no value" if turn.reading is None else "read by the extractor"
             with st.expander(f"{escape_markdown(turn.speaker)}: {result} ({escape_markdown(turn.model)})"):
-                draw_markdown(turn.reply, f"problem-{seq}")
+                draw_text(turn.reply)
                 st.caption(format_usage(turn))
         case ReadingReplaced(read_by=read_by, reading=value):
             reader = escape_markdown(read_by.partition(": ")[2]) or "the parsers of a later version"

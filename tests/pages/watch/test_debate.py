@@ -62,15 +62,15 @@ def test_a_value_is_shown_by_its_type(events: tuple[Event, ...], shown: list[str
     assert [part for part in shown if part not in text] == []
 
 
-def test_several_criteria_have_a_turn_and_a_table_row_each() -> None:
+def test_several_criteria_have_a_turn_and_a_value_each() -> None:
     turns = [completed_turn(n, "ann", n + 3, criterion=criterion) for n, criterion in enumerate(CRITERIA)]
     opinions = [opinion("ann", criterion, n + 3) for n, criterion in enumerate(CRITERIA)]
-    opinions.append(opinion("ben", "brevity", None, problem="a refusal"))
+    values = zip(CRITERIA, (3, None), strict=True)
+    opinions += [opinion("", name, value).model_copy(update={"stage": "verdict"}) for name, value in values]
     prepare_trace(*turns, verdict(None, *opinions))
     text = trace_text("i")
     assert "**ann** · clarity · first opinion · **3**" in text and "**ann** · brevity · first opinion · **4**" in text
-    assert "| clarity | 3 | – | – |" in text
-    assert "| brevity | 4 | no verdict: a refusal | – |" in text
+    assert r"clarity: 3 · brevity: –" in text
 
 
 def test_a_debate_in_both_orders_has_a_row_and_headings_for_each_order() -> None:
