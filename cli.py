@@ -111,8 +111,6 @@ NOUNS: dict[str, Noun | Command] = {
             "agreement": Command(people.agreement, "agreement"),
             "tags": Command(people.tags, "tags"),
             "annotators": Command(people.annotators, "annotators"),
-            "similar": Command(people.similar, "annotators similar"),
-            "merge": Command(people.merge, "annotators merge"),
             "erase": Command(people.erase, "annotators erase"),
             "plan": Command(judges.plan, "plan"),
         },

@@ -17,7 +17,6 @@ with lazy_imports():
     from storage.accounts import tokens as account_tokens
     from storage.db import audit as log
     from storage.db import connections
-    from storage.labels import merges
     from storage.studies import annotators
 
 
@@ -59,7 +58,7 @@ def _check_similar(engine: output.Database, name: str) -> None:
     """Ask on a terminal, and raise TiebreakError elsewhere, if a new name looks like another annotator's."""
     name = annotators.normalize_name(name)
     with connections.reading(engine) as session:
-        similar = ", ".join(repr(other) for other in merges.similar_names(session, name))
+        similar = ", ".join(repr(other) for other in annotators.similar_names(session, name))
     if not similar:
         return
     sentence = f"{name!r} is new, and looks like {similar}"

@@ -14,7 +14,6 @@ with lazy_imports():
     from core.formats import tables as data_tables
     from core.statistics.reports import weight_distances, weight_laboratory
     from storage.db import connections
-    from storage.labels import merges
     from storage.reports import agreement as agreement_report
     from storage.reports import alignment as alignment_report
     from storage.reports import annotators as annotator_report
@@ -147,37 +146,9 @@ def _share(name: str, share: Any) -> dict[str, float | int | None]:
     return {name: value, f"{name}_low": low, f"{name}_high": high, f"{name}_n": share.n}
 
 
-def similar(session: Reading) -> Result:
-    """Print annotators whose names look alike, such as two spellings of one name. They may be one person."""
-    rows = [
-        {"group": number, "id": f"#{one.id}", "name": one.name, "labels": one.labels}
-        for number, group in enumerate(merges.similar_groups(session), 1)
-        for one in group
-    ]
-    return as_table(rows, "No names look alike.")
-
-
-def merge(
-    engine: Database,
-    merged: Annotated[str, typer.Argument(help="The annotator who is merged: a name, or # and an id.")],
-    into: Annotated[str, typer.Argument(help="The annotator who gets the labels.")],
-    prefer: Annotated[str | None, typer.Option(help="Whose labels count on targets that both labelled.")] = None,
-    apply: Annotated[bool, typer.Option("--apply", help="Store the merge. It cannot be undone.")] = False,
-) -> Result:
-    """Merge two annotators who are one person, in all studies; without --apply nothing is stored."""
-    with connections.writing(engine) if apply else connections.reading(engine) as session:
-        found = merges.merge(session, merged, into, prefer) if apply else merges.plan(session, merged, into)
-    rows = [{"table": name, "rows": count} for name, count in found.rows.items()]
-    both = f"Both have labelled {len(found.both):,} of the same targets."
-    lines = [format_table(rows, f"{found.merged!r} has no labels."), *([both] if found.both else [])]
-    lines.append(f"{'Merged' if apply else 'Would merge'} {found.merged!r} into {found.into!r}.")
-    lines += [] if apply else ["Nothing is stored without --apply; make a backup first."]
-    return asdict(found) | {"applied": apply}, "\n".join(lines)
-
-
 def erase(
     engine: Database,
-    name: Annotated[str, typer.Argument(help="The person who is erased: a name, or # and an id.")],
+    name: Annotated[str, typer.Argument(help="The name of the person who is erased.")],
     labels: Annotated[
         Literal["keep", "remove"], typer.Option(help="Whether labels and decisions stay under a random name.")
     ],

@@ -447,7 +447,7 @@ def test_old_names_are_those_of_the_flat_commands():
         "report backup restore copy-database members audit summaries annotators"
     )
     short = {"policy", "policy verify"}  # never a flat command, but called so
-    assert {*flat.split(), "annotators similar", "annotators merge", "annotators erase"} | short == set(cli.OLD_NAMES)
+    assert {*flat.split(), "annotators erase"} | short == set(cli.OLD_NAMES)
 
 
 @pytest.mark.parametrize(("noun", "default"), [("judges", "rank"), ("weights", "distances")])

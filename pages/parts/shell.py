@@ -22,7 +22,7 @@ from pages.parts.text import escape_markdown
 from storage.accounts import logins
 from storage.accounts.access import Permission
 from storage.db import audit, connections, guards
-from storage.labels import merges, views
+from storage.labels import views
 from storage.reports import contents
 from storage.runs import traces
 from storage.studies import annotators, studies
@@ -174,7 +174,7 @@ def require_annotator() -> str:
 
 def _check_similar(name: str) -> None:
     """Ask before a new name that looks like another annotator's: one person could become two annotators."""
-    similar = resources.read(merges.similar_names, name)
+    similar = resources.read(annotators.similar_names, name)
     if not similar:
         return
     st.warning(_("“{name}” is new, and looks like the name of an annotator. Who are you?", name=escape_markdown(name)))

@@ -11,7 +11,6 @@ from pages.parts.text import escape_markdown
 from storage.accounts import access, registry, tokens
 from storage.accounts.access import Permission, Role
 from storage.db import connections
-from storage.labels import merges
 from storage.studies import annotators
 from storage.studies.studies import Study
 
@@ -72,7 +71,7 @@ def draw_invitation_form(study: Study) -> None:
         clicked = st.form_submit_button("Create a link")
     if clicked:
         normal = annotators.normalize_name(name)
-        st.session_state["invited_similar"] = resources.read(merges.similar_names, normal)
+        st.session_state["invited_similar"] = resources.read(annotators.similar_names, normal)
     if similar := st.session_state.get("invited_similar"):
         others = ", ".join(f"“{escape_markdown(other)}”" for other in similar)
         st.warning(f"“{escape_markdown(name)}” is new, and looks like {others}. For the same person, enter that name.")

@@ -107,7 +107,7 @@ class StudyRow(Row, table=True):
     deleted_name: str | None = None
     """The name before the deletion: it is free for another study."""
     removals: int = Field(default=0, sa_column=Column(Integer, nullable=False, server_default=text("0")))
-    """How often a run was deleted or restored, or labels became another annotator's: numbers of rows alone do not show
+    """How often a run was deleted or restored, or labels were erased: numbers of rows alone do not show
     it (see `storage.labels.labels.version`)."""
 
 

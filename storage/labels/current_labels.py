@@ -1,13 +1,12 @@
-"""The newest label of each annotator and target as columns, of which only new rows are read from the database.
+"""The newest label of each annotator and target, and the targets, as columns; read again when a row is new.
 
-Rows of labels and targets are added and never changed, except by a merge of annotators, which `StudyRow.removals`
-counts. So after a label the rows behind the last one that was read are added to the columns in memory. All rows are
-read again if the numbers of rows do not agree: on PostgreSQL, a row can be committed after one with a higher id.
+Rows of labels and targets are added and never changed, so their number tells whether there is a new one. What else
+changes labels, such as the erasure of a person, is counted by `StudyRow.removals`. The secret of a study is in the mark
+because its id can be another one's after its deletion.
 """
 
 import json
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,7 +18,7 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.statistics.data.label_table import Column, LabelTable, concatenate
+from core.statistics.data.label_table import Column, LabelTable
 from core.wording import report_criterion
 from storage.db.tables import AnnotatorRow, ItemRow, LabelRow, StudyRow, TargetRow
 
@@ -29,25 +28,13 @@ if TYPE_CHECKING:
     from core.statistics.data.arrays import Ints
 
 
-# New labels up to this number are added one by one; for more, all are read again, which is faster.
-MAX_NEW = 1_000
 TARGET_COLUMNS = ("item", "scenario", "group", "kind", "criterion", "part")
-
-
-@dataclass(frozen=True)
-class Place:
-    """The rows that were read: their number, the highest id, and what else changes when a row of them does."""
-
-    rows: int
-    last: int
-    mark: object = None
 
 
 @dataclass(frozen=True)
 class CurrentLabels:
     """N pairs of a target and an annotator, in the order of their first labels."""
 
-    place: Place
     targets: "Ints"
     annotators: "Ints"
     """(N,) each: ids."""
@@ -64,7 +51,6 @@ class CurrentLabels:
 class StudyTargets:
     """The targets of a study in the order of their ids."""
 
-    place: Place
     ids: "Ints"
     stored: LabelTable
     """The columns of `TARGET_COLUMNS`."""
@@ -95,48 +81,39 @@ class StudyTargets:
         return np.searchsorted(self.ids, ids)
 
 
-Known = TypeVar("Known", CurrentLabels, StudyTargets)
-_labels: WeakKeyDictionary[Engine, dict[int, CurrentLabels]] = WeakKeyDictionary()
-_targets: WeakKeyDictionary[Engine, dict[int, StudyTargets]] = WeakKeyDictionary()
-_changing = threading.Lock()
+Read = TypeVar("Read", CurrentLabels, StudyTargets)
+# For each study what was read, and the mark that it had then.
+_labels: WeakKeyDictionary[Engine, dict[int, tuple[object, CurrentLabels]]] = WeakKeyDictionary()
+_targets: WeakKeyDictionary[Engine, dict[int, tuple[object, StudyTargets]]] = WeakKeyDictionary()
 
 
 def read(session: Session, study_id: int) -> CurrentLabels:
     """Return the current labels of a study; shared, so do not modify."""
-    return _read(_labels, LabelRow, _label_rows, _label_mark, _with_labels, session, study_id, most=MAX_NEW)
+    return _read(_labels, LabelRow, _load_labels, session, study_id)
 
 
 def read_targets(session: Session, study_id: int) -> StudyTargets:
     """Return the targets of a study; shared, so do not modify."""
-    return _read(_targets, TargetRow, _target_rows, _target_mark, _with_targets, session, study_id)
+    return _read(_targets, TargetRow, _load_targets, session, study_id)
 
 
 def _read(
-    stored: WeakKeyDictionary[Engine, dict[int, Known]],
+    stored: WeakKeyDictionary[Engine, dict[int, tuple[object, Read]]],
     table: type[LabelRow] | type[TargetRow],
-    rows_after: Callable[[Session, int, int], list[Any]],
-    mark: Callable[[Session, int, int], object],
-    extend: Callable[[Session, int, Known | None, Sequence[Any]], Known],
+    load: Callable[[Session, int], Read],
     session: Session,
     study_id: int,
-    most: int | None = None,
-) -> Known:
-    """Return what was read of a table with its newer rows, up to `most`; or all of it again."""
+) -> Read:
+    rows = select(func.count()).where(col(table.study_id) == study_id).scalar_subquery()
+    query = select(col(StudyRow.secret), col(StudyRow.removals), rows).where(col(StudyRow.id) == study_id)
+    mark = session.execute(query).first()
     known = stored.get(session.get_bind().engine, {}).get(study_id)
-    number = session.scalars(select(func.count()).where(col(table.study_id) == study_id)).one()
-    found: Known | None = None
-    if known is not None and known.place.mark == mark(session, study_id, known.place.last):
-        if known.place.rows == number:
-            return known
-        rows = rows_after(session, study_id, known.place.last)[:most]
-        if known.place.rows + len(rows) == number:
-            found = extend(session, study_id, known, rows)
-    if found is None:
-        found = extend(session, study_id, None, rows_after(session, study_id, 0))
+    if known is not None and known[0] == mark:
+        return known[1]
+    found = load(session, study_id)
     # Stored for other sessions, unless this one can still roll back what it has added.
     if not session.connection().get_execution_options().get("writes"):
-        with _changing:
-            stored.setdefault(session.get_bind().engine, {})[study_id] = found
+        stored.setdefault(session.get_bind().engine, {})[study_id] = mark, found
     return found
 
 
@@ -162,76 +139,20 @@ def codes_by_target(
     return by_target, [None if text is None else json.loads(text) for text in texts.values]
 
 
-def _label_rows(session: Session, study_id: int, after: int) -> list[Any]:
-    """Return (id, target id, annotator id, value as JSON) of the labels after an id, oldest first."""
-    columns = (col(LabelRow.id), col(LabelRow.target_id), col(LabelRow.annotator_id))
-    query = select(*columns, sql_cast(col(LabelRow.value), Text))
-    query = query.where(col(LabelRow.study_id) == study_id, col(LabelRow.id) > after).order_by(col(LabelRow.id))
-    return list(session.execute(query))
+def _load_labels(session: Session, study_id: int) -> CurrentLabels:
+    columns = (col(LabelRow.target_id), col(LabelRow.annotator_id), sql_cast(col(LabelRow.value), Text))
+    query = select(*columns).where(col(LabelRow.study_id) == study_id).order_by(col(LabelRow.id))
+    newest = {(target, annotator): text for target, annotator, text in session.execute(query)}
+    pairs = np.array(list(newest), np.int64).reshape(-1, 2)
+    return CurrentLabels(pairs[:, 0], pairs[:, 1], Column.of(newest.values()))
 
 
-def _label_mark(session: Session, study_id: int, last: int) -> object:
-    """Return what changes if a row that was read has changed: the last one, or by a merge any.
-
-    The secret is that of one study: its id can be another one's after its deletion.
-    """
-    columns = (col(StudyRow.secret), col(StudyRow.removals))
-    study = session.execute(select(*columns).where(col(StudyRow.id) == study_id)).first()
-    return study, session.scalars(select(col(LabelRow.fingerprint)).where(col(LabelRow.id) == last)).first()
-
-
-def _with_labels(session: Session, study_id: int, known: CurrentLabels | None, rows: Sequence[Any]) -> CurrentLabels:
-    """Return the known labels with newer rows; None: there are no others."""
-    empty = np.zeros(0, np.int64)
-    before = known or CurrentLabels(Place(0, 0), empty, empty, Column(empty, []))
-    newest = {(target, annotator): text for _, target, annotator, text in rows}
-    codes, texts = before.values.codes.copy(), list(before.values.values)
-    numbers = {text: number for number, text in enumerate(texts)}
-    added: list[tuple[int, int, int]] = []
-    for (target, annotator), text in newest.items():
-        number = numbers.setdefault(text, len(numbers))
-        own = np.flatnonzero((before.targets == target) & (before.annotators == annotator)) if known else empty
-        if own.size:
-            codes[own] = number
-        else:
-            added.append((target, annotator, number))
-    columns = zip(*added, strict=True) if added else ((), (), ())
-    targets, annotators, codes = (
-        np.concatenate([old, np.array(new, np.int64)])
-        for old, new in zip((before.targets, before.annotators, codes), columns, strict=True)
-    )
-    last = rows[-1][0] if rows else before.place.last
-    place = Place(before.place.rows + len(rows), last, _label_mark(session, study_id, last))
-    return CurrentLabels(place, targets, annotators, Column(codes, list(numbers)))
-
-
-def _target_rows(session: Session, study_id: int, after: int) -> list[Any]:
-    """Return the id, the `TARGET_COLUMNS` and the item's position of the targets after an id, in their order."""
+def _load_targets(session: Session, study_id: int) -> StudyTargets:
     item = (col(ItemRow.key), col(ItemRow.scenario), col(ItemRow.cluster))
     own = (col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
     query = select(col(TargetRow.id), *item, *own, col(ItemRow.position))
     query = query.join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-    query = query.where(col(TargetRow.study_id) == study_id, col(TargetRow.id) > after).order_by(col(TargetRow.id))
-    return list(session.execute(query))
-
-
-def _target_mark(session: Session, study_id: int, last: int) -> object:
-    """Return the study's secret and the last target that was read: after a rollback another one can have its id."""
-    columns = (col(TargetRow.item_id), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
-    secret = session.scalars(select(col(StudyRow.secret)).where(col(StudyRow.id) == study_id)).first()
-    return secret, session.execute(select(*columns).where(col(TargetRow.id) == last)).first()
-
-
-def _with_targets(session: Session, study_id: int, known: StudyTargets | None, rows: Sequence[Any]) -> StudyTargets:
-    """Return the known targets with newer rows; None: there are no others."""
+    rows = session.execute(query.where(col(TargetRow.study_id) == study_id).order_by(col(TargetRow.id))).all()
     ids, *columns, positions = zip(*rows, strict=True) if rows else ((),) * (len(TARGET_COLUMNS) + 2)
     table = LabelTable({name: Column.of(values) for name, values in zip(TARGET_COLUMNS, columns, strict=True)})
-    own_ids, own_positions = np.array(ids, np.int64), np.array(positions, np.int64)
-    number, last = len(rows), int(own_ids[-1]) if rows else 0
-    if known is not None:
-        both = concatenate([known.stored, table]).columns
-        table = LabelTable({name: column.unified() for name, column in both.items()})
-        own_ids = np.concatenate([known.ids, own_ids])
-        own_positions = np.concatenate([known.positions, own_positions])
-        number += known.place.rows
-    return StudyTargets(Place(number, last, _target_mark(session, study_id, last)), own_ids, table, own_positions)
+    return StudyTargets(np.array(ids, np.int64), table, np.array(positions, np.int64))

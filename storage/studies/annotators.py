@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.annotator_names import MAX_NAME_LENGTH as MAX_NAME_LENGTH
-from core.annotator_names import name_key
+from core.annotator_names import name_key, similarity_key
 from core.annotator_names import normalize_name as normalize_name
 from core.errors import TiebreakError
 from storage.db.connections import insert_missing
@@ -74,6 +74,14 @@ def _resolve(names: Iterable[str], known: Mapping[str, int]) -> dict[str, int]:
 def names(session: Session) -> list[str]:
     """Return the names of all annotators, sorted."""
     return sorted(_ids_by_name(session))
+
+
+def similar_names(session: Session, name: str) -> list[str]:
+    """Return the names of other annotators that look like a name; none if an annotator has this name in any case."""
+    if find_id(session, name) is not None:
+        return []
+    key = similarity_key(name)
+    return [other for other in names(session) if similarity_key(other) == key]
 
 
 def _ids_by_name(session: Session) -> dict[str, int]:

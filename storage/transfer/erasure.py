@@ -4,7 +4,7 @@ import gzip
 import json
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,8 +18,8 @@ from sqlmodel import col
 from core.errors import TiebreakError
 from storage.db import audit, tables
 from storage.db.connections import batches
-from storage.labels import merges
 from storage.labels import targets as target_summaries
+from storage.studies import annotators
 from storage.transfer.participation import PERSON
 
 # The type of an event that names who withdrew a reading.
@@ -83,10 +83,13 @@ def erase(session: Session, name: str, labels: Labels) -> Erasure:
 
     On PostgreSQL this needs the owner of the table audit, whose triggers it passes over.
     """
-    row = merges.find(session, name)
+    annotator_id = annotators.find_id(session, name)
+    if annotator_id is None:
+        raise TiebreakError(f"There is no annotator called {name!r}.")
+    row = session.get_one(tables.AnnotatorRow, annotator_id)
     name, alias = row.name, f"erased {secrets.token_hex(4)}"
     _check_administrator(session, row.id)
-    merges.count_in_studies(session, row.id)
+    _count_in_studies(session, row.id)
     removed = _remove(session, row.id, name, labels)
     person = (PERSON + name, PERSON + alias)
     unread = (
@@ -98,7 +101,7 @@ def erase(session: Session, name: str, labels: Labels) -> Erasure:
         "deleted_run": _rename_in_deleted_runs(session, name, alias),
         "audit": _rename_in_audit(session, name, alias),
     }
-    merges.rename_in_rules(session, name, alias)
+    _rename_in_rules(session, name, alias)
     row.name = alias
     session.flush()
     edits = session.scalar(select(func.count()).where(col(tables.AiuEditRow.annotator_id) == row.id))
@@ -139,6 +142,26 @@ def _remove(session: Session, annotator_id: int, name: str, labels: Labels) -> d
     for target_ids in batches(labelled, BATCH):
         target_summaries.count_labels(session, target_ids)
     return removed
+
+
+def _count_in_studies(session: Session, annotator_id: int) -> None:
+    """Count the change in the studies with labels of the person, for what is computed from them."""
+    labelled = select(col(tables.LabelRow.study_id)).where(col(tables.LabelRow.annotator_id) == annotator_id)
+    study = update(tables.StudyRow).where(col(tables.StudyRow.id).in_(labelled))
+    _changed(session, study.values(removals=col(tables.StudyRow.removals) + 1))
+
+
+def _rename_in_rules(session: Session, name: str, alias: str) -> None:
+    """Rename the person in the assignments of all studies."""
+
+    def renamed(listed: Sequence[str]) -> list[str]:
+        return [alias if one == name else one for one in listed]
+
+    for row in session.scalars(select(tables.StudyRow)):
+        listed, groups = row.rules.get("annotators") or (), row.rules.get("groups") or {}
+        if name in (*listed, *(one for group in groups.values() for one in group)):
+            assigned = {scenario: renamed(group) for scenario, group in groups.items()}
+            row.rules = row.rules | {"annotators": renamed(listed), "groups": assigned}
 
 
 def _rename_in_events(session: Session, name: str, alias: str) -> int:

@@ -19,14 +19,14 @@ from storage.db import audit
 from storage.db.connections import reading, writing
 from storage.db.tables import EventRow, RunRow, TargetRow, TraceRow
 from storage.labelling import claims as queue_claims
-from storage.labels import merges, targets
+from storage.labels import targets
 from storage.runs import call_totals, calls, claims, outcomes, readings, runs, trace_opinions, traces
 from storage.runs.call_totals import Totals
 from storage.runs.calls import model_names
 from storage.runs.outcomes import NewEvent
 from storage.runs.traces import Filter
 from storage.studies import items, studies
-from storage.transfer import deletions, imports, samples
+from storage.transfer import deletions, erasure, imports, samples
 from storage.worker import _launch
 from storage.worker._launch import RunRequest
 from tests.conftest import make_label, make_target
@@ -81,8 +81,8 @@ def test_summaries_agree_after_labels_of_every_kind(engine, study_id):
     assert client.do("undo", entry=client.history()["undo"][-1]["id"])["status"] == "accepted"
     assert_agree(engine, "undo")
     assert stored(engine) != before
-    write(engine, merges.merge, "bob", "ann", "bob")
-    assert_agree(engine, "merged annotators")
+    write(engine, erasure.erase, "bob", erasure.Labels.remove)
+    assert_agree(engine, "an erased annotator")
     imports.import_records(engine, "s", [make_label(2, name, "item 1") for name in ("ann", "eve", "fay")])
     assert_agree(engine, "imported labels")
 
