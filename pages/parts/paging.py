@@ -14,8 +14,8 @@ T = TypeVar("T")
 
 # The keys of the widgets whose choices are in the address.
 BOUND = (
-    "abstentions", "among", "area", "between", "blind", "by_scenario", "change", "compared", "confidence",
-    "criterion", "critique", "epsilon", "first", "firsts", "group", "judge", "judges", "kind", "level", "looks",
+    "abstentions", "among", "area", "between", "blind", "change", "compared", "confidence",
+    "criterion", "critique", "epsilon", "first", "group", "judge", "judges", "kind", "level", "looks",
     "margin", "min_coverage", "min_omega", "name", "opinion", "opinions", "order", "outcome", "panel", "reason",
     "reference", "risk", "run", "sample", "scenario", "search", "second", "section", "show", "signal", "source",
     "statistic", "step", "table", "text", "within",

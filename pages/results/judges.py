@@ -90,7 +90,7 @@ def choose_rule() -> rules.Rule:
 
 def clear_selection() -> None:
     """Clear the selection, after a click on something that changes the figures."""
-    item_drilldown.pick(pair=None, cell=None, change=None)
+    item_drilldown.pick(pair=None, cell=None)
 
 
 def why_empty(data: AlignmentData) -> str:
@@ -357,22 +357,17 @@ LINKS = (
 )
 
 
-def make_section(name: str, title: str, *parts: Any, choices: Any = filters) -> Section[Any, Any]:
+def make_section(name: str, title: str, *parts: Any) -> Section[Any, Any]:
     """Return a section of what it computes, shows, and draws below."""
     compute, show, *below = parts
-    return Section(name, title, choices, compute, show, why_empty, LINKS, *below)
+    return Section(name, title, filters, compute, show, why_empty, LINKS, *below)
 
 
 SECTIONS = (
     make_section("judges", "Accuracy", lambda study, data, query: judge_ranking.report(data, query), show_accuracy),
     make_section("judges/versus", "A versus B", compare, show_comparisons, draw_differing_targets),
     make_section(
-        "judges/alignment",
-        "Alignment",
-        alignment_rows.compute,
-        alignment_rows.show,
-        alignment_rows.draw_differences,
-        choices=lambda data: alignment_rows.choose(filters(data)),
+        "judges/alignment", "Alignment", alignment_rows.compute, alignment_rows.show, alignment_rows.draw_differences
     ),
     make_section("judges/cost", "Cost", load_costs, show_costs),
     make_section(

@@ -129,43 +129,6 @@ class OpinionChanges:
     first: Mapping[str, str]
     """Judge -> the name of its first opinions."""
 
-    def pairs(self) -> "Iterable[tuple[str, Floats, Floats, Ints]]":
-        """Yield each judge with its first and last values, and the places of the targets that have both."""
-        for judge, name in self.first.items():
-            before, after = (self.dataset.judges[one] for one in (name, judge))
-            yield judge, before.values, after.values, np.flatnonzero(before.asked & after.asked)
-
-    def cells(self) -> "tuple[Texts, Texts]":
-        """Return the first and the last opinion of every judge and target."""
-        sides = [
-            [texts(self.dataset, values[places], NO_VERDICT) for values in (before, after)]
-            for _, before, after, places in self.pairs()
-        ]
-        first, last = (np.concatenate(one) for one in zip(*sides, strict=True))
-        return first, last
-
-    def count(self) -> tuple[int, ...]:
-        """Return the numbers of readable pairs of opinions, and of changes: all, those on targets with a majority of
-        people, those to its value, and those from it.
-        """
-        majority, counts = majority_of(self.dataset), []
-        for _, before, after, _ in self.pairs():
-            readable = ~np.isnan(before) & ~np.isnan(after)
-            changed = readable & (before != after)
-            known = changed & ~np.isnan(majority)
-            masks = readable, changed, known, known & (after == majority), known & (before == majority)
-            counts.append([int(mask.sum()) for mask in masks])
-        return tuple(map(sum, zip(*counts, strict=True)))
-
-    def list_cell(self, cell: Cell, viewer: str | None, **options: Any) -> "Drilldown":
-        """Return the targets of a cell of the table of first and last opinions; see `list_places`."""
-        found = []
-        for judge, before, after, places in self.pairs():
-            first, last = (texts(self.dataset, values[places], NO_VERDICT) for values in (before, after))
-            chosen = places[((first == cell[0]) & (last == cell[1])).astype(bool)]
-            found.append(list_places(self.dataset, chosen, [judge], viewer, first=self.first, **options))
-        return join(found)
-
 
 def load_changes(data: AlignmentData, query: JudgeQuery) -> OpinionChanges | None:
     """Return the judge's first and last opinions; those of all judges of its runs, if it is a whole method.

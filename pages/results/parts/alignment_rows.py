@@ -1,40 +1,34 @@
 """Agreement of each judge with people, compared with the human ceiling, as a section of the page Judges."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
-from operator import itemgetter
-from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
 
-from core.formats.tables import Column, Form, Table
+from core.formats.tables import Column, Table
 from core.provenance import INTERVALS
 from core.statistics.data.frames import ALL
 from core.statistics.reports.alignment import AlignmentRow
-from core.wording import NO_SCENARIO, format_n, group_by_note, list_names, scenario_group
+from core.wording import format_n, group_by_note, list_names, scenario_group
 from pages.parts import charts, numbers, resources, shell
 from pages.parts.text import escape_markdown, truncate
 from pages.results.parts import alignment_data, item_drilldown
 from pages.results.renderer import Cell, Drawn, Intervals, Mark, Matrix, Result, draw_chart
-from storage.reports import alignment, disagreements, judge_costs
-from storage.reports.disagreements import NO_MAJORITY, NO_VERDICT, Drilldown, JudgeQuery, JudgeValues, OpinionChanges
+from storage.reports import alignment, disagreements
+from storage.reports.disagreements import NO_MAJORITY, NO_VERDICT, Drilldown, JudgeQuery, JudgeValues
 from storage.reports.disagreements import Matrix as Counts
 from storage.reports.judge_ranking import RankingQuery
 from storage.reports.references import ADJUDICATED, BY_PEOPLE, Reference
 from storage.studies.studies import Study
 
-# Every statistic of every judge, of all targets and by scenario if that is drawn, and the cost of each judge.
-Report = tuple[list[AlignmentRow], dict[str, judge_costs.RunCost]]
 MAJORITY_SUFFIX = "_majority"
 # Share of targets without a verdict above which the values of a judge are of targets that it chose.
 MAX_NO_VERDICT = 0.05
 # Judges whose comparison with the human ceiling is in the first sentence; the table has all.
 MAX_COMPARISONS = 2
-# The kind of rows about whole critiques, which count critiques and have no raters.
-CRITIQUE_KIND = "aiu"
 
 
 @dataclass(frozen=True)
@@ -108,12 +102,10 @@ VIEWS: Mapping[str, View] = {
 
 @dataclass(frozen=True)
 class Line:
-    """The statistics of a judge by their name, of all targets or of a scenario."""
+    """The statistics of a judge by their name."""
 
     judge: str
-    group: str
     rows: Mapping[str, AlignmentRow]
-    cost: judge_costs.RunCost | None = None
 
     def has(self, statistic: str) -> bool:
         """Return whether a statistic has a value."""
@@ -131,111 +123,63 @@ class Line:
         return self.no_verdict > MAX_NO_VERDICT
 
 
-@dataclass(frozen=True)
-class AlignmentQuery(RankingQuery):
-    """The choices of the page, with those of the figures that are computed."""
-
-    by_scenario: bool = False
-
-    @property
-    def group(self) -> str:
-        """The group of the rows of the chosen scenario, or of all."""
-        return ALL if self.scenario is None else scenario_group(self.scenario)
+def compute(study: Study, data: alignment.AlignmentData, query: RankingQuery) -> list[AlignmentRow]:
+    """Return every statistic of every judge, of all targets or of a scenario: the file of the table has all."""
+    return alignment.rows_of(resources.engine(), study, data, "all" if query.scenario is None else "scenario")
 
 
-def choose(query: RankingQuery | None) -> AlignmentQuery | None:
-    """Draw the choice of figures by scenario next to those of the page."""
-    if query is None:
-        return None
-    by_scenario = st.toggle("By scenario", key="by_scenario", bind="query-params")
-    return AlignmentQuery(**vars(query), by_scenario=by_scenario)
-
-
-def compute(study: Study, data: alignment.AlignmentData, query: AlignmentQuery) -> Report:
-    """Return the statistics of all kinds and criteria: the file of the table has all."""
-    engine = resources.engine()
-    rows = alignment.rows_of(engine, study, data)
-    if query.scenario is not None or query.by_scenario:
-        rows = rows + alignment.rows_of(engine, study, data, "scenario")
-    return rows, resources.read(judge_costs.cost_by_judge, study.id, data.opinions)
-
-
-def show(study: Study, data: alignment.AlignmentData, query: AlignmentQuery, report: Report) -> Result | str:
+def show(
+    study: Study, data: alignment.AlignmentData, query: RankingQuery, rows: Sequence[AlignmentRow]
+) -> Result | str:
     """Draw the choice of the statistic; returns its chart, its notes and the table."""
-    rows, costs = report
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        has_first = any(alignment.FIRST_OPINION in row.judge for row in rows if row.kind == query.kind)
-        include_first = has_first and st.toggle("First opinions", key="firsts", bind="query-params")
-        lines = make_lines(rows, costs, query, include_first=include_first)
-        gold = data.gold[(data.gold["kind"] == query.kind) & (data.gold["source"] == ADJUDICATED)]
-        of_criterion = gold if query.criterion == ALL else gold[gold["criterion"] == query.criterion]
-        statistics = available_statistics(lines, data.reference, adjudicated=len(of_criterion) > 0)
-        if not statistics:
-            return "No statistic of these values can be drawn. The command judges alignment has every figure."
-        titles = {VIEWS[name].name: name for name in statistics}
-        statistic = titles[alignment_data.choose("Statistic", list(titles), "statistic")]
-    view = VIEWS[statistic]
-    shown = sort_lines(
-        [line for line in lines if query.by_scenario or line.group == query.group], statistic, query.group
-    )
-    of_all = [line for line in shown if line.group == query.group]
-    cells = [table_line(line, statistic, by_scenario=query.by_scenario) for line in shown]
-    forms: dict[str, Form] = dict.fromkeys(("Judge", "Scenario", "Undefined"), "text")
-    columns = [Column(title, itemgetter(title), forms.get(title, "figure")) for title in (cells[0] if cells else ())]
-    table = Table("alignment", cells, columns, rows)
-    if not any(line.has(name) for line in shown for name in VIEWS):
+    lines = make_lines(rows, query)
+    gold = data.gold[(data.gold["kind"] == query.kind) & (data.gold["source"] == ADJUDICATED)]
+    of_criterion = gold if query.criterion == ALL else gold[gold["criterion"] == query.criterion]
+    statistics = available_statistics(lines, data.reference, adjudicated=len(of_criterion) > 0)
+    if not statistics:
+        return "No statistic of these values can be drawn. The command judges alignment has every figure."
+    titles = {VIEWS[name].name: name for name in statistics}
+    statistic = titles[alignment_data.choose("Statistic", list(titles), "statistic")]
+    view, lines = VIEWS[statistic], sort_lines(lines, statistic)
+    table = Table("alignment", lines, table_columns(statistic), rows)
+    if not any(line.has(name) for line in lines for name in VIEWS):
         items = numbers.format_count(data.opinions["item"].nunique(), "item")
         return Result(headline=f"The judges have opinions on {items}, none of which has labels.", tables=[table])
     return Result(
-        headline=" ".join(list(filter(None, (compare_with_ceiling(line, view) for line in of_all)))[:MAX_COMPARISONS]),
+        headline=" ".join(list(filter(None, (compare_with_ceiling(line, view) for line in lines)))[:MAX_COMPARISONS]),
         warning=data.choices.note(query.kind, query.criterion, one_scenario=query.scenario is not None),
-        caption="\n\n".join(describe(of_all, statistic)),
-        figures=[chart("alignment", of_all, statistic, lambda line: line.judge)],
-        notes=list_notes(of_all, statistic),
+        caption="\n\n".join(describe(lines, statistic)),
+        figures=[chart(lines, statistic)],
+        notes=list_notes(lines, statistic),
         tables=[table],
-        on_click=lambda row, _: select_judge(shown[row].judge),
+        on_click=lambda row, _: select_judge(lines[row].judge),
     )
 
 
-def draw_differences(study: Study, data: alignment.AlignmentData, query: AlignmentQuery, report: Report) -> None:
-    """Draw where one judge differs from people, and its figures in each scenario if they are chosen."""
-    lines = make_lines(*report, query, include_first=bool(st.session_state.get("firsts")))
-    statistics = available_statistics(lines, data.reference, adjudicated=False)
-    if not statistics:
-        return
-    chosen = st.session_state.get("statistic")
-    statistic = next((name for name in statistics if VIEWS[name].name == chosen), statistics[0])
-    ordered = sort_lines([line for line in lines if line.group == query.group], statistic, query.group)
-    judge = choose_judge(study, [line.judge for line in ordered], query.kind)
-    if judge is None:
-        return
-    own = [line for line in lines if line.judge == judge and line.group != ALL]
-    by_scenario = chart("scenarios", own, statistic, lambda line: line.group or NO_SCENARIO)
-    if query.by_scenario and by_scenario.marks:
-        draw_chart(by_scenario, f"{judge}, by scenario")
-    draw_values(study, data, query, judge)
+def draw_differences(
+    study: Study, data: alignment.AlignmentData, query: RankingQuery, rows: Sequence[AlignmentRow]
+) -> None:
+    """Draw where one judge differs from people."""
+    judge = choose_judge(study, [line.judge for line in make_lines(rows, query)], query.kind)
+    if judge is not None:
+        draw_values(study, data, query, judge)
 
 
 def select_judge(judge: str | None) -> None:
     """Select every item on which a judge differs from people; None closes the selection."""
     if judge is not None:
         st.session_state["judge"] = judge
-    item_drilldown.pick(cell=None if judge is None else ALL_DIFFERENCES, change=None)
+    item_drilldown.pick(cell=None if judge is None else ALL_DIFFERENCES)
 
 
-def make_lines(
-    rows: Iterable[AlignmentRow], costs: Mapping[str, judge_costs.RunCost], query: RankingQuery, *, include_first: bool
-) -> list[Line]:
-    """Return the statistics of a kind and criterion by judge and group, with first opinions only on request."""
-    by_place: dict[tuple[str, str], dict[str, AlignmentRow]] = {}
+def make_lines(rows: Iterable[AlignmentRow], query: RankingQuery) -> list[Line]:
+    """Return the statistics of a kind, criterion and scenario by judge, without first opinions."""
+    subject = query.kind, query.criterion, ALL if query.scenario is None else scenario_group(query.scenario)
+    by_judge: dict[str, dict[str, AlignmentRow]] = {}
     for row in rows:
-        if (row.kind, row.criterion) == (query.kind, query.criterion):
-            by_place.setdefault((row.judge, row.group), {})[row.statistic] = row
-    return [
-        Line(judge, group, found, costs.get(judge))
-        for (judge, group), found in by_place.items()
-        if include_first or alignment.FIRST_OPINION not in judge
-    ]
+        if (row.kind, row.criterion, row.group) == subject and alignment.FIRST_OPINION not in row.judge:
+            by_judge.setdefault(row.judge, {})[row.statistic] = row
+    return [Line(judge, found) for judge, found in by_judge.items()]
 
 
 def available_statistics(lines: Sequence[Line], reference: Reference, *, adjudicated: bool) -> list[str]:
@@ -255,27 +199,20 @@ def available_statistics(lines: Sequence[Line], reference: Reference, *, adjudic
     return ordered
 
 
-def sort_lines(lines: Sequence[Line], statistic: str, first_group: str) -> list[Line]:
-    """Return the judges, each followed by its scenarios in order of name.
-
-    The best is first; then those that often have no verdict, whose values are of the targets that they decided; then
-    those without a value.
-    """
+def sort_lines(lines: Sequence[Line], statistic: str) -> list[Line]:
+    """Return the judges, the best first; then those that often have no verdict; then those without a value."""
     direction = 1 if statistic in DISTANCES else -1
-    by_judge = {line.judge: line for line in lines if line.group == first_group}
 
-    def sort_key(line: Line) -> tuple[bool, bool, float, str, bool, str]:
-        of_all = by_judge.get(line.judge, line)
-        value = of_all.rows[statistic].value if statistic in of_all.rows else None
-        place = line.judge, line.group != first_group, line.group
-        return value is None, of_all.often_abstains, direction * (value or 0.0), *place
+    def sort_key(line: Line) -> tuple[bool, bool, float, str]:
+        value = line.rows[statistic].value if statistic in line.rows else None
+        return value is None, line.often_abstains, direction * (value or 0.0), line.judge
 
     return sorted(lines, key=sort_key)
 
 
-def chart(name: str, lines: Sequence[Line], statistic: str, name_of: Callable[[Line], str]) -> Intervals:
-    """Return a row for each judge or scenario, with the human ceiling if the statistic has one."""
-    view, opens = VIEWS[statistic], name == "alignment"
+def chart(lines: Sequence[Line], statistic: str) -> Intervals:
+    """Return a row for each judge, with the human ceiling if the statistic has one."""
+    view = VIEWS[statistic]
     drawn = {statistic: view.legend, **view.others}
     points = [
         (line, line.rows[shown], legend)
@@ -284,90 +221,66 @@ def chart(name: str, lines: Sequence[Line], statistic: str, name_of: Callable[[L
         for shown, legend in drawn.items()
         if line.has(shown)
     ]
-    marks = [
-        Mark(
-            name_of(line), row.value or 0.0, row.low, row.high, legend, f"{line.rows[statistic].items:,}",
-            describe_line(line, statistic), line.judge if opens else None,
-        )
-        for line, row, legend in points
-    ]  # fmt: skip
+    marks = [Mark.of(line.judge, row, legend, format_n(row.items), line.judge) for line, row, legend in points]
     series = list(zip(drawn.values(), ("circle", "circle-open", "line-ns-open"), strict=False))
     return Intervals(
-        name, view.name, "Value and 95 % interval", series, marks, data=charts.ChartData([row for _, row, _ in points]),
-        on_select=(lambda: select_judge(charts.clicked_point(name))) if opens else None,
+        "alignment", view.name, "Value and 95 % interval", series, marks,
+        data=charts.ChartData([row for _, row, _ in points]),
+        on_select=lambda: select_judge(charts.clicked_point("alignment")),
         selected=st.session_state.get("judge", st.query_params.get("judge")) if "cell" in st.query_params else None,
     )  # fmt: skip
+
+
+def table_columns(statistic: str) -> list[Column]:
+    """Return the columns of a judge: the statistics that are shown together, and why some of them are undefined."""
+    view = VIEWS[statistic]
+    estimates = {**view.columns, "no_verdict_rate": "No verdict"}
+
+    def estimate(name: str, line: Line) -> tuple[float | None, ...]:
+        row = line.rows.get(name)
+        return (None, None, None) if row is None else (row.value, row.low, row.high)
+
+    def count(name: str, line: Line) -> int:
+        return getattr(line.rows[statistic], name) if statistic in line.rows else 0
+
+    def limits(line: Line) -> str:
+        ends = (line.rows.get(f"{statistic}_{end}") for end in ("lowest", "highest"))
+        return " to ".join(f"{end.value:.2f}" for end in ends if end is not None and end.value is not None)
+
+    def undefined(line: Line) -> str:
+        names = [name for name in estimates if name in line.rows and not line.has(name)]
+        by_reason = group_by_note(names, lambda name: [line.rows[name].reason])
+        return "; ".join(f"{', '.join(map(estimates.__getitem__, of))}: {why}" for why, of in by_reason.items())
+
+    return [
+        Column("Judge", "judge"),
+        Column("Critiques" if statistic in SCORES else "Targets", partial(count, "items"), "count"),
+        *([] if statistic in SCORES else [Column("Annotators", partial(count, "raters"), "count")]),
+        *(
+            Column(title, partial(estimate, name), "difference" if name == view.difference else "estimate")
+            for name, title in estimates.items()
+        ),
+        Column("Range", limits, help=MISSING_VERDICTS),
+        Column("Undefined", undefined),
+    ]
 
 
 def unit_name(kind: str, criterion: str = "") -> str:
     """Return the unit that the rows of a kind count; several criteria of an item are several targets."""
     unit = "target" if criterion == ALL else "item"
-    return {CRITIQUE_KIND: "critique", "aiu_precision": "AIU", "aiu_recall": "AIU"}.get(kind, unit)
-
-
-def describe_line(line: Line, statistic: str) -> str:
-    """Return `24 items · 3 annotators · no verdict 2.5 % · $1.20 per 1,000`."""
-    row = line.rows[statistic]
-    parts = [numbers.format_count(row.items, unit_name(row.kind, row.criterion))]
-    parts += [numbers.format_count(row.raters, "annotator")] if row.raters and row.kind != CRITIQUE_KIND else []
-    if line.has("no_verdict_rate"):
-        parts.append(f"no verdict {round(100 * line.no_verdict, 1):g} %")
-    if line.cost is not None and line.cost.dollars_per_thousand is not None:
-        parts.append(f"{numbers.format_dollars(line.cost.dollars_per_thousand)} per 1,000")
-    return " · ".join(parts)
-
-
-def table_line(line: Line, statistic: str, *, by_scenario: bool) -> dict[str, str]:
-    """Return the cells of a judge, or of a judge in one scenario."""
-    row, view = line.rows.get(statistic), VIEWS[statistic]
-    counts = {"Critiques": row.items if row else 0}
-    if statistic not in SCORES:
-        counts = {"Targets": row.items if row else 0, "Annotators": row.raters if row else 0}
-    estimates = {**view.columns, "no_verdict_rate": "No verdict"}
-    cells = {
-        title: numbers.format_interval(found, sign=name == view.difference)
-        if (found := line.rows.get(name)) is not None
-        else "–"
-        for name, title in estimates.items()
-    }
-    limits = [line.rows[name] for end in ("lowest", "highest") if (name := f"{statistic}_{end}") in line.rows]
-    dollars = None if line.cost is None else line.cost.dollars_per_thousand
-    return {
-        "Judge": line.judge,
-        **({"Scenario": line.group or NO_SCENARIO} if by_scenario else {}),
-        **{title: f"{count:,}" for title, count in counts.items()},
-        **cells,
-        "Range": " to ".join(f"{one.value:.2f}" for one in limits if one.value is not None),
-        "$ per 1,000": "–" if dollars is None else numbers.format_dollars(dollars),
-        "Undefined": "; ".join(describe_undefined(line, estimates)),
-    }
-
-
-def describe_undefined(line: Line, columns: Mapping[str, str]) -> list[str]:
-    """Return `Kappa: both used one and the same category` for the undefined columns, and why there is no price."""
-    undefined = [name for name in columns if name in line.rows and not line.has(name)]
-    by_reason = group_by_note(undefined, lambda name: [line.rows[name].reason])
-    reasons = [f"{', '.join(columns[name] for name in names)}: {reason}" for reason, names in by_reason.items()]
-    if line.cost is None:
-        return [*reasons, "$: no calls were recorded"]
-    unpriced = numbers.format_count(line.cost.unpriced, "call")
-    return [*reasons, *([f"$: {unpriced} of unknown price"] if line.cost.unpriced else [])]
+    return {"aiu": "critique", "aiu_precision": "AIU", "aiu_recall": "AIU"}.get(kind, unit)
 
 
 # What stands around the chart: comparisons with people, reasons of undefined values, and notes.
 
-MISSING_VERDICTS = (
-    "Some verdicts are missing; No verdict is their share. An accuracy has a range: its value if all missing "
-    "verdicts were wrong, and if all were right. Kappas and correlations have none, because a single verdict can move "
-    "them either way: read them with the share."
-)
+MISSING_VERDICTS = "The value if all missing verdicts were wrong, and if all were right."
 HUMAN_CEILING = (
     "Human ceiling: each person in turn is left out and compared with the majority of the others, or with their mean "
     "for scores. The judge is compared in the same way on the same items. The difference has its own interval."
 )
 ORDER = (
-    f"Judges are in the order of this value, the best first, but those without a verdict on more than "
-    f"{MAX_NO_VERDICT:.0%} of the targets are after the others: their values are of the targets that they decided."
+    f"Judges without a verdict on more than {MAX_NO_VERDICT:.0%} of the targets are last: their values are of the "
+    "targets that they decided."
 )
 
 
@@ -398,27 +311,18 @@ def describe(lines: Sequence[Line], statistic: str) -> list[str]:
         sentences.append(f":material/flag: {subject} {escape_markdown(mix)}.")
     if len({line.often_abstains for line in lines if line.has(statistic)}) > 1:
         sentences.append(f":material/sort: {ORDER}")
-    for reason, concerned in group_by_note(lines, partial(why_undefined, statistic=statistic)).items():
-        sentences.append(f":material/help: No value for {list_judges(concerned)}: {escape_markdown(reason)}.")
     return sentences
 
 
 def list_notes(lines: Sequence[Line], statistic: str) -> list[str]:
     """Return what applies to the intervals, the values and the human ceiling, as Markdown."""
     notes = [f"{INTERVALS}."]
-    valued = [line for line in lines if line.has(statistic)]
-    for note, concerned in group_by_note(valued, lambda line: line.rows[statistic].reason.split("; ")).items():
+    named = [line for line in lines if statistic in line.rows]
+    for note, concerned in group_by_note(named, lambda line: line.rows[statistic].reason.split("; ")).items():
         prefix = "" if 1 < len(concerned) == len(lines) else f"{list_judges(concerned)}: "
         notes.append(f":material/info: {prefix}{escape_markdown(note)}.")
-    if any(line.no_verdict for line in lines):
-        notes.append(f":material/info: {MISSING_VERDICTS}")
     if VIEWS[statistic].difference:
         notes.append(HUMAN_CEILING)
-        tested = [line for line in lines if "winning_rate" in line.rows]
-        for note, concerned in group_by_note(tested, lambda line: [line.rows["winning_rate"].reason]).items():
-            notes.append(
-                f":material/group: Alternative-annotator test, {list_judges(concerned)}: {escape_markdown(note)}."
-            )
     return notes
 
 
@@ -428,14 +332,6 @@ def reference_of(line: Line, statistic: str) -> list[str]:
     if row is None:
         return []
     return [f"majority: {row.items} {BY_PEOPLE}" if statistic.endswith(MAJORITY_SUFFIX) else row.reference]
-
-
-def why_undefined(line: Line, statistic: str) -> list[str]:
-    """Return why a statistic has no value."""
-    if line.has(statistic):
-        return []
-    row = line.rows.get(statistic)
-    return [row.reason if row else "its scores are means, which lie between the categories of the scale"]
 
 
 def list_judges(lines: Sequence[Line]) -> str:
@@ -458,17 +354,9 @@ OTHER_PAGES = {
 }
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
-def load_values(
-    data_token: str, query: JudgeQuery, _data: alignment.AlignmentData
-) -> tuple[JudgeValues | None, OpinionChanges | None]:
-    """Return the values of judge and people, and first with last opinions; cached and shared, so do not modify."""
-    return disagreements.load_values(_data, query), disagreements.load_changes(_data, query)
-
-
-def select(**clicked: str | None) -> None:
-    """Select the targets of a cell or of a change in place of the last selection."""
-    item_drilldown.pick(**{"cell": None, "change": None} | clicked)
+def select(cell: str | None = None, item: str | None = None) -> None:
+    """Select the targets of a cell in place of the last selection."""
+    item_drilldown.pick(cell=cell, item=item)
 
 
 def choose_judge(study: Study, judges: Sequence[str], kind: str) -> str | None:
@@ -486,20 +374,18 @@ def choose_judge(study: Study, judges: Sequence[str], kind: str) -> str | None:
 
 
 def draw_values(study: Study, data: alignment.AlignmentData, query: RankingQuery, judge: str) -> None:
-    """Draw the tables of values and of changed opinions of a judge, and the selected targets."""
+    """Draw the table of a judge's values, and the selected targets."""
     of_judge = JudgeQuery(judge, query.kind, query.criterion, query.scenario)
-    values, changes = load_values(data.token, of_judge, data)
+    values = disagreements.load_values(data, of_judge)
     if values is None and query.criterion == ALL:
         st.caption("Choose one criterion to see where this judge and annotators disagree.")
     elif values is None or not values.labelled.any():
         st.caption("People have not labelled any item that this judge has judged.")
     else:
         draw_chart(value_chart(values, query.kind), "")
-    if changes is not None:
-        draw_changes(changes, query.kind)
     # One element, selected or not: the browser would make what follows anew at another place of the page.
     with st.container():
-        draw_selected(study, of_judge, values, changes)
+        draw_selected(study, of_judge, values)
 
 
 def value_chart(values: JudgeValues, kind: str) -> Matrix | Drawn:
@@ -508,7 +394,7 @@ def value_chart(values: JudgeValues, kind: str) -> Matrix | Drawn:
     if disagreements.is_categorical(scale):
         down, across = (side[values.labelled] for side in values.texts)
         counts = disagreements.count_matrix(scale, down, across, (NO_VERDICT, NO_MAJORITY))
-        return matrix("cell", title, ("Judge", "People, by majority"), counts, kind)
+        return matrix(title, counts, kind)
     drawn = score_figure(values, title)
     return Drawn(
         "dots",
@@ -520,9 +406,9 @@ def value_chart(values: JudgeValues, kind: str) -> Matrix | Drawn:
     )
 
 
-def matrix(parameter: str, title: str, axes: tuple[str, str], counts: Counts, kind: str) -> Matrix:
+def matrix(title: str, counts: Counts, kind: str) -> Matrix:
     """Return a table of counts; a click on a cell selects it in the address, as "row × column"."""
-    down, across = axes
+    down, across = "Judge", "People, by majority"
     rows, columns = ([value_name(kind, name) for name in names] for names in (counts.rows, counts.columns))
     cells = [
         Cell(
@@ -537,17 +423,17 @@ def matrix(parameter: str, title: str, axes: tuple[str, str], counts: Counts, ki
         {down: row} | {column: counts.counts.get((row, column), 0) for column in counts.columns} for row in counts.rows
     ]
     return Matrix(
-        f"{parameter}s", title, rows, columns, cells, down, across,
+        "cells", title, rows, columns, cells, down, across,
         data=charts.ChartData(table, f"Counts; columns: {across}"),
-        on_select=lambda: select(**{parameter: charts.clicked_point(f"{parameter}s")}),
-        selected=st.query_params.get(parameter),
+        on_select=lambda: select(charts.clicked_point("cells")),
+        selected=st.query_params.get("cell"),
     )  # fmt: skip
 
 
 def select_point() -> None:
     """Open the item of the clicked point among all targets."""
     item = charts.clicked_point("dots")
-    select(cell=None if item is None else ALL_DIFFERENCES, item=item)
+    select(None if item is None else ALL_DIFFERENCES, item)
 
 
 def value_name(kind: str, name: str) -> str:
@@ -559,51 +445,31 @@ def value_name(kind: str, name: str) -> str:
 def count_targets(values: JudgeValues) -> str:
     """Return `3 items`, or `6 targets of 3 items` if several criteria or parts of a labelled item were judged."""
     count = int(values.labelled.sum())
-    if values.dataset.kind in ("aiu_precision", "aiu_recall"):
-        return numbers.format_count(count, "AIU")
     items = len({*values.dataset.item[values.labelled].tolist()})
     if items == count:
         return numbers.format_count(count, "item")
     return f"{numbers.format_count(count, 'target')} of {numbers.format_count(items, 'item')}"
 
 
-def draw_changes(changes: OpinionChanges, kind: str) -> None:
-    """Draw first against last opinions, and the number of changes towards people's majority."""
-    readable, changed, known, towards, away = changes.count()
-    text = f"Changed {numbers.format_count(changed, 'opinion')} of {readable:,}."
-    if known:
-        text += f" Of {known:,} with a majority of people: {towards:,} changed towards it, {away:,} away from it."
-    first, last = changes.cells()
-    of_judges = " of all judges" * (len(changes.first) > 1)
-    title = f"First and last{of_judges}: {numbers.format_count(len(first), 'opinion')}"
-    cells = disagreements.count_matrix(changes.dataset.scale, first, last, (NO_VERDICT, NO_VERDICT))
-    with st.expander("First and last opinions", expanded="change" in st.query_params):
-        draw_chart(matrix("change", title, ("First opinion", "Last opinion"), cells, kind), "")
-        st.caption(f"{text} The page Discussions has each judge's changes, and whose opinion it adopts.")
-
-
-def draw_selected(study: Study, query: JudgeQuery, values: JudgeValues | None, changes: OpinionChanges | None) -> None:
-    """Draw the targets of the cell or the change in the address, or how to select one."""
-    cell, change = st.query_params.get("cell"), st.query_params.get("change")
-    row, _, column = (change or cell or "").partition(" × ")
-    names = [value_name(query.kind, name) for name in (row, column)]
-    viewer, found = shell.current_annotator(), Drilldown((), 0)
-    options: dict[str, Any] = {"limit": item_drilldown.MAX_ITEMS, "item": st.query_params.get("item")}
-    if cell:
-        if values is not None:
-            places = values.select(None if cell == ALL_DIFFERENCES else cell)
-            found = disagreements.list_places(values.dataset, places, [query.judge], viewer, **options)
-        description = f"{query.judge}: {names[0]} · people: {names[1]}"
-        if cell == ALL_DIFFERENCES:
-            is_table = values is not None and disagreements.is_categorical(values.dataset.scale)
-            text = "differs from the majority" if is_table else "and people, largest difference first"
-            description = f"{query.judge} {text}"
-    elif change:
-        found = found if changes is None else changes.list_cell((row, column), viewer, **options)
-        description = f"First {names[0]} · last {names[1]}"
-    else:
+def draw_selected(study: Study, query: JudgeQuery, values: JudgeValues | None) -> None:
+    """Draw the targets of the cell in the address, or how to select one."""
+    cell = st.query_params.get("cell")
+    if not cell:
         st.caption("Click a point, a cell or a row of the table to list its targets.")
         return
+    row, _, column = cell.partition(" × ")
+    description = f"{query.judge}: {value_name(query.kind, row)} · people: {value_name(query.kind, column)}"
+    if cell == ALL_DIFFERENCES:
+        is_table = values is not None and disagreements.is_categorical(values.dataset.scale)
+        text = "differs from the majority" if is_table else "and people, largest difference first"
+        description = f"{query.judge} {text}"
+    found = Drilldown((), 0)
+    if values is not None:
+        places = values.select(None if cell == ALL_DIFFERENCES else cell)
+        found = disagreements.list_places(
+            values.dataset, places, [query.judge], shell.current_annotator(), limit=item_drilldown.MAX_ITEMS,
+            item=st.query_params.get("item"),
+        )  # fmt: skip
     item_drilldown.draw_targets(study, found, description, select)
 
 

@@ -94,11 +94,10 @@ def test_each_judge_has_a_row_with_ceiling_difference_and_counts() -> None:
     prepare_study(debate_records(*["111112", "222221", "112112", "000000"] * 5))
     app = visit_page()
     line = table_line(app, "j0")
-    assert (line["Targets"], line["Annotators"]) == ("20", "3")
+    assert (line["Targets"], line["Annotators"]) == (20, 3)
     assert line["Accuracy"].startswith("1.00")
     assert line["Human ceiling"].startswith("0.9")
     assert line["No verdict"].startswith("0.00 [")
-    assert line["$ per 1,000"] == "$250.00"
 
 
 def test_an_undefined_figure_is_a_dash_with_its_reason() -> None:
@@ -112,21 +111,9 @@ def test_an_undefined_figure_is_a_dash_with_its_reason() -> None:
 
 def test_no_page_shows_nan() -> None:
     prepare_study(debate_records("111111", "12-2-2", "---111"))
-    app = visit_page(statistic="Cohen's kappa with the reference", by_scenario="true", firsts="true")
+    app = visit_page(statistic="Cohen's kappa with the reference", among="math")
     assert "nan" not in readable_text(app).lower().split()
     assert not any("nan" in str(cell).lower() for cell in app.dataframe[0].value.to_numpy().ravel())
-
-
-def test_first_opinions_and_scenarios_are_shown_on_request() -> None:
-    prepare_study(one_run_record([*debate_records("111112", "222221"), *debate_records("112112", scenario="writing")]))
-    app = visit_page()
-    assert "Scenario" not in app.dataframe[0].value
-    assert not any("first opinion" in judge for judge in app.dataframe[0].value["Judge"])
-    app.toggle(key="by_scenario").set_value(True)
-    app.toggle(key="firsts").set_value(True).run()
-    lines = app.dataframe[0].value
-    assert list(lines[lines["Judge"] == "j0"]["Scenario"]) == ["all", "math", "writing"]
-    assert "j0, first opinion" in set(lines["Judge"])
 
 
 def test_a_cell_in_the_address_lists_its_items() -> None:
@@ -161,7 +148,7 @@ def test_all_criteria_are_pooled_in_the_drilldown() -> None:
     assert list(app.dataframe[1].value["Item"]) == ["item 0", "item 1", "item 2"]
     engine, query = resources.engine(), JudgeQuery("j0", "preference", "all")
     data = alignment.load_data(engine, read(engine, studies.get, "s"))
-    values, _ = alignment_rows.load_values(data.token, query, data)
+    values = disagreements.load_values(data, query)
     assert values is not None
     assert Counter(zip(*values.texts, strict=True)) == {("1", "1"): 3, ("2", "1"): 3}
     assert alignment_rows.count_targets(values) == "6 targets of 3 items"
@@ -169,11 +156,8 @@ def test_all_criteria_are_pooled_in_the_drilldown() -> None:
     assert one is not None and alignment_rows.count_targets(one) == "3 items"
 
 
-def test_a_changed_opinion_in_the_address_lists_its_items_and_unknown_values_list_none() -> None:
+def test_unknown_values_in_the_address_list_nothing() -> None:
     prepare_study(debate_records("111221", "112111"))
-    app = visit_page(judge="j0", change="1 × 2")
-    assert "First Response 1 · last Response 2" in readable_text(app)
-    assert list(app.dataframe[1].value["j0"]) == ["1 → 2"]
     app = visit_page(judge="nobody", cell="<b> × 7", bias="other", statistic="no such")
     assert "Selected targets: 0" in readable_text(app)
 
@@ -184,7 +168,7 @@ def test_the_former_address_opens_the_section_with_its_parameters() -> None:
     assert app.query_params["section"] == "Alignment" and app.query_params["among"] == "writing"
     assert app.selectbox(key="judge").value == "j1"
     assert list(app.dataframe[1].value["Item"]) == ["writing 0"]
-    assert table_line(app, "j0")["Targets"] == "1"
+    assert table_line(app, "j0")["Targets"] == 1
 
 
 def test_unlabelled_items_are_not_listed_for_a_cell() -> None:
@@ -194,8 +178,8 @@ def test_unlabelled_items_are_not_listed_for_a_cell() -> None:
     assert "1 target hidden until you have labelled them" in readable_text(app)
 
 
-def a_line(judge: str, *rows: AlignmentRow, group: str = "all") -> Line:
-    return Line(judge, group, {row.statistic: row for row in rows})
+def a_line(judge: str, *rows: AlignmentRow) -> Line:
+    return Line(judge, {row.statistic: row for row in rows})
 
 
 def test_the_difference_from_the_ceiling_is_read_from_its_own_interval() -> None:
@@ -214,19 +198,17 @@ def test_the_difference_from_the_ceiling_is_read_from_its_own_interval() -> None
     assert "that it decided: no verdict on 60%" in alignment_rows.compare_with_ceiling(silent, view)
 
 
-def test_judges_are_sorted_best_first_with_their_scenarios_and_those_that_often_abstain_after_the_others() -> None:
+def test_judges_are_sorted_best_first_and_those_that_often_abstain_after_the_others() -> None:
     lines = [
         a_line("silent", a_row(0.98), a_row(0.6, "no_verdict_rate")),
         a_line("good", a_row(0.8), a_row(0.0, "no_verdict_rate")),
-        a_line("poor", a_row(0.9), group="x"),
         a_line("poor", a_row(0.5), a_row(0.05, "no_verdict_rate")),
         a_line("undefined", a_row(None)),
     ]
-    ordered = alignment_rows.sort_lines(lines, "accuracy_majority", "all")
-    assert [line.judge for line in ordered] == ["good", "poor", "poor", "silent", "undefined"]
-    assert [line.group for line in ordered[1:3]] == ["all", "x"]
+    ordered = alignment_rows.sort_lines(lines, "accuracy_majority")
+    assert [line.judge for line in ordered] == ["good", "poor", "silent", "undefined"]
     distances = [a_line(name, a_row(value, "rank_distance")) for name, value in (("far", 0.9), ("near", 0.1))]
-    assert alignment_rows.sort_lines(distances, "rank_distance", "all")[0].judge == "near"
+    assert alignment_rows.sort_lines(distances, "rank_distance")[0].judge == "near"
 
 
 @pytest.mark.usefixtures("light_theme")

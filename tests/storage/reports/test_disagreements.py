@@ -1,4 +1,4 @@
-"""Targets on which a judge and the annotators disagree, and changed opinions."""
+"""Targets on which a judge and the annotators disagree."""
 
 from functools import cache
 from statistics import fmean
@@ -23,7 +23,6 @@ from storage.reports.disagreements import (
     Drilldown,
     JudgeQuery,
     JudgeValues,
-    OpinionChanges,
     format_value,
 )
 from storage.reports.references import Reference
@@ -76,12 +75,6 @@ def values_of(data: AlignmentData, asked: JudgeQuery) -> JudgeValues:
     return values
 
 
-def changes_of(data: AlignmentData, judge: str) -> OpinionChanges:
-    changes = disagreements.load_changes(data, query(judge))
-    assert changes is not None
-    return changes
-
-
 def test_a_cell_has_the_judges_value_and_the_strict_majority(data: AlignmentData) -> None:
     values = values_of(data, query())
     cells = dict(zip(values.dataset.item.tolist(), zip(*values.texts, strict=True), strict=True))
@@ -117,21 +110,11 @@ def test_a_list_ends_at_its_limit_but_has_the_opened_item(data: AlignmentData) -
     assert [item.target.item for item in opened.items] == ["a", "c"] and (opened.total, opened.more) == (4, 2)
 
 
-def test_opinion_changes_are_counted_towards_and_away_from_the_majority(data: AlignmentData) -> None:
-    changes = changes_of(data, "j0")
-    assert list(zip(*changes.cells(), strict=True)) == [("1", "1"), ("1", "2"), ("1", "0"), ("1", "1")]
-    assert changes.count() == (4, 2, 1, 0, 1)
-    assert changes_of(data, "j2").count()[3] == 1
-    assert changes_of(data, "j1").count()[:2] == (3, 3), "an unreadable opinion is not a change"
-
-
-def test_a_method_has_the_opinion_pairs_of_all_its_judges(data: AlignmentData) -> None:
-    changes = changes_of(data, "j0 · j1 · j2")
-    assert len(changes.cells()[0]) == 12 and set(changes.first) == {"j0", "j1", "j2"}
-    drilldown = changes.list_cell(("1", "2"), None, limit=99)
-    assert {
-        tuple(values for rater, values in item.values.items() if rater.startswith("j")) for item in drilldown.items
-    } == {((1, 2),)}
+def test_a_method_has_the_first_opinions_of_all_its_judges(data: AlignmentData) -> None:
+    changes = disagreements.load_changes(data, query("j0 · j1 · j2"))
+    assert changes is not None and set(changes.first) == {"j0", "j1", "j2"}
+    listed = disagreements.list_places(changes.dataset, np.arange(3), ["j0"], None, first=changes.first)
+    assert [item.values["j0"] for item in listed.items] == [(1, 1), (1, 2), (1, 0)]
 
 
 def test_scales_of_numbers_and_of_many_categories_have_no_table() -> None:
@@ -203,15 +186,10 @@ def planted(kind: str, values: tuple[object, ...]) -> AlignmentData:
 
 @cache
 def one_at_a_time(given: tuple[object, ...], query: JudgeQuery, criteria: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Return each opinion of the judge with its first one, the labels and the distance from their mean."""
+    """Return each opinion of the judge with the labels and the distance from their mean."""
     data = planted(query.kind, given)
     opinions = data.opinions.to_dict("records")
     rows = [row for row in opinions if row["judge"] == query.judge]
-    first = {
-        (row["trace"], row["criterion"]): row["value"]
-        for row in opinions
-        if (row["rater"], row["stage"]) == ("j", "first")
-    }
     labels_of: dict[tuple[str, str], dict[str, Any]] = {}
     for row in data.labels.to_dict("records"):
         labels_of.setdefault((row["item"], row["criterion"]), {})[row["rater"]] = row["value"]
@@ -223,7 +201,7 @@ def one_at_a_time(given: tuple[object, ...], query: JudgeQuery, criteria: tuple[
                 majority, judge = majority_value([*labels.values()]), row["value"]
                 distance = abs(judge - fmean(labels.values())) if labels and judge is not None else None
                 found.append(
-                    {"row": row, "judge": judge, "first": first[row["trace"], criterion], "labels": labels}
+                    {"row": row, "judge": judge, "labels": labels}
                     | {"cell": (format_value(judge, NO_VERDICT), format_value(majority, NO_MAJORITY))}
                     | {"differs": None not in (judge, majority) and judge != majority, "distance": distance}
                 )
@@ -237,11 +215,6 @@ def selected(
     data = planted(query.kind, given)
     every = one_at_a_time(given, query, CRITERIA if query.criterion == "all" else (query.criterion,))
     labelled = [row for row in every if row["labels"]]
-    if click == "change":
-        changes = disagreements.load_changes(data, query)
-        assert changes is not None
-        moved = [row for row in every if (row["first"], row["judge"]) == (1, 2)]
-        return changes.list_cell(("1", "2"), viewer, limit=None), moved
     values = values_of(data, query)
     places = values.select(None if click in ("differ", "distance") else click)
     expected = {
@@ -254,7 +227,7 @@ def selected(
 @pytest.mark.parametrize("criterion", ["depth", "all"])
 @pytest.mark.parametrize("scenario", [None, "scenario 1"])
 @pytest.mark.parametrize("viewer", [None, "ben", "nobody"])
-@pytest.mark.parametrize("click", [*CELLS, "differ", "distance", "change"])
+@pytest.mark.parametrize("click", [*CELLS, "differ", "distance"])
 def test_every_click_lists_the_targets_of_its_opinions(
     click: str, viewer: str | None, scenario: str | None, criterion: str
 ) -> None:
@@ -267,8 +240,7 @@ def test_every_click_lists_the_targets_of_its_opinions(
     for one in drilldown.items:
         row = rows[one.target.item, one.target.criterion]
         assert (one.trace, one.scenario) == (row["row"]["trace"], row["row"]["scenario"])
-        opinions = (row["first"], row["judge"]) if click == "change" else (row["judge"],)
-        of_judge = {"j": tuple(NO_VERDICT if value is None else value for value in opinions)}
+        of_judge = {"j": (NO_VERDICT if row["judge"] is None else row["judge"],)}
         assert one.values == of_judge | {rater: (value,) for rater, value in row["labels"].items()}
     if click == "distance":
         listed = [rows[one.target.item, one.target.criterion]["distance"] for one in drilldown.items]
