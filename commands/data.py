@@ -151,7 +151,7 @@ def import_file(
         path, own = joined[0][0], [mapping for _, mapping in joined]
     own = confirmed_mappings(path, own, confirm=confirm)
     left_labels = suggest.state_unused_labels(path, own)
-    records = read_levels(path, format, own)
+    records = file_formats.read_levels(path, format, own)
     bar = progress_bar("Importing items, labels and traces", "records", quiet=as_json)
     with bar as show, text_files.recording_reads() as opened, scope.recording_omissions() as omissions:
         annotators: set[str] = set()
@@ -185,14 +185,6 @@ def print_warnings(annotators: set[str], left_labels: str, unused: list[str]) ->
         typer.echo(
             f"{previews.format_unused(unused)}. `data mapping` prints a mapping to complete, for --map.", err=True
         )
-
-
-def read_levels(path: Path, format: str | None, found: "Sequence[mappings.Mapping]") -> "file_records.ImportedRecords":
-    """Return the records of a file, by each of its mappings if it has some."""
-    if len(found) < 2:
-        return file_formats.read_for_import(path, format, *found)
-    levels = [file_formats.read_for_import(path, format, mapping) for mapping in found]
-    return file_records.without_contradictions(levels)
 
 
 def joined_mapping(

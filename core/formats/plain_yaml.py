@@ -111,6 +111,35 @@ def parse_fields(text: str) -> dict[Any, Any]:
     return value
 
 
+def line_of(text: str, place: str) -> int | None:
+    """Return the line of a place such as `labels.0.scale` in a YAML text, or of the innermost part of it that is there.
+
+    Steps that the text does not have name the kind of a block. In a list with `criteria`, which stand for several
+    blocks, the numbers are not those of the text.
+    """
+    node, line = yaml.compose(text, PlainLoader), None
+    for step in place.split("."):
+        found = None
+        if isinstance(node, yaml.MappingNode):
+            found = next(((key, value) for key, value in node.value if key.value == step), None)
+        elif isinstance(node, yaml.SequenceNode) and step.isdecimal() and int(step) < len(node.value):
+            if any(
+                key.value == "criteria"
+                for own in node.value
+                for key, _ in own.value
+                if isinstance(own, yaml.MappingNode)
+            ):
+                break
+            found = (node.value[int(step)],) * 2
+        if found is not None:
+            line, node = found[0].start_mark.line + 1, found[1]
+    return line
+
+
+def _has_criteria(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.MappingNode) and any(key.value == "criteria" for key, _ in node.value)
+
+
 def dump_fields(fields: Mapping[str, Any]) -> str:
     """Return named fields as YAML in their order."""
     return yaml.dump(dict(fields), Dumper=PlainDumper, sort_keys=False, allow_unicode=True, width=100)

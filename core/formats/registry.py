@@ -8,7 +8,7 @@ A format is one module with two functions, registered below in one line:
 Modules are imported on first use: reading one format does not load the libraries of the others.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -70,6 +70,15 @@ def read_for_import(path: Path, format: str | None = None, mapping: "Mapping | N
     """Do the same; labels of one row of a table that have only a value are one element."""
     records: ImportedRecords = _read("read_for_import", Path(path), format, mapping)
     return records
+
+
+def read_levels(path: Path, format: str | None, found: "Sequence[Mapping]") -> "ImportedRecords":
+    """Return the records of a file, by each of its mappings if it has some."""
+    from core.formats.records import without_contradictions
+
+    if len(found) < 2:
+        return read_for_import(path, format, *found)
+    return without_contradictions(read_for_import(path, format, mapping) for mapping in found)
 
 
 def _read(function: str, path: Path, format: str | None, mapping: "Mapping | None") -> Any:

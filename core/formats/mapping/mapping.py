@@ -709,20 +709,32 @@ def parse_mappings(text: str) -> list[Mapping]:
     """
     # Imported here and below: reading a table with an existing mapping does not need YAML.
     from core.answers.text import without_reasoning
-    from core.formats.plain_yaml import parse_fields, unfenced
+    from core.formats.plain_yaml import unfenced
 
     own = unfenced(without_reasoning(text) if "```" in text else text)
     found, lines = [], 0
     parts = [part for part in MAPPINGS_DIVIDER.split(own) if part.strip()] or [own]
     for number, part in enumerate(parts, 1):
         try:
-            found.append(build_mapping(parse_fields("\n" * lines + part)))  # errors have the line of the whole text
+            found.append(_parse_mapping("\n" * lines + part))  # errors have the line of the whole text
         except FileFormatError as error:
             if len(parts) == 1:
                 raise
             raise FileFormatError(f"mapping {number}: {error}") from None
         lines += part.count("\n")
     return found if own == text else [with_proposed(mapping, is_proposed=True) for mapping in found]
+
+
+def _parse_mapping(text: str) -> Mapping:
+    """Return the mapping in a text; raises FileFormatError with the line and the field."""
+    from core.formats.plain_yaml import line_of, parse_fields
+
+    fields = parse_fields(text)
+    try:
+        return build_mapping(fields)
+    except FileFormatError as error:
+        line = line_of(text, error.field) if error.field else None
+        raise FileFormatError(error.expected, line=line, field=error.field) from None
 
 
 def build_mapping(draft: Any) -> Mapping:

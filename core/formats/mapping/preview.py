@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from core.answers.text import shorten
 from core.formats.mapping.fields import (
     MISSING,
     Row,
@@ -20,7 +21,7 @@ from core.formats.mapping.fields import (
     spell_path,
 )
 from core.formats.mapping.joins import read_joined
-from core.formats.mapping.mapping import Mapping, block_paths, build_mapping, field_paths
+from core.formats.mapping.mapping import Mapping, as_tuple, block_paths, build_mapping, field_paths
 from core.formats.mapping.rows import format_value, has_header, read_rows
 from core.formats.mapping.scope import EVERY_ELEMENT, EVERY_KEY, LEVEL, WHOLE_RECORD, iter_scopes
 from core.formats.validation_errors import join_names
@@ -48,10 +49,6 @@ class Preview:
     """What can be exploded: columns with lists of records, or the record itself if the file is one object of them."""
 
 
-# The fields of a mapping that say how rows are read, and what they are.
-READING = ("explode", "divider", "parallel", "numbered", "fill", "separator", "quotes", "header", "join")
-
-
 def preview_table(
     path: Path,
     rows_shown: int = 5,
@@ -64,12 +61,7 @@ def preview_table(
 
     Raises FileFormatError for an invalid one.
     """
-    return preview_draft(path, rows_shown, {"explode": explode, "join": join, "divider": divider if explode else None})
-
-
-def preview_draft(path: Path, rows_shown: int, draft: dict[str, Any]) -> Preview:
-    """Return the first rows as a draft of a mapping, which need not be complete, reads them."""
-    reading = {name: draft[name] for name in READING if draft.get(name) is not None}
+    reading = {"explode": explode, "join": join, "divider": divider if explode else None}
     return preview_of(path, rows_shown, build_mapping({"id": "{row}", "prompt": {"constant": ""}, **reading}))
 
 
@@ -242,10 +234,79 @@ def used_paths(mapping: Mapping) -> Iterator[Keys]:
     blocks = (*mapping.labels, *mapping.judges, *mapping.gold)
     in_elements = [path for block in blocks if block.each for path in block_paths(block)]  # or of the row around them
     for path in (*field_paths(mapping), *keys, *exploded, *in_elements):
-        own = parse_path(path)
-        yield own
-        yield tuple(map(str.strip, own))  # names of columns in delimited text have no surrounding blanks
-        yield (path.strip(),)
-        yield (path,)  # a column of delimited text whose name has a dot needs no quotes
-        if own[0] == "parent" and len(own) > 1:
-            yield own[1:]
+        yield from _spellings(path)
+
+
+def _spellings(path: str) -> Iterator[Keys]:
+    """Yield the keys of a path in the spellings that a file can have."""
+    own = parse_path(path)
+    yield own
+    yield tuple(map(str.strip, own))  # names of columns in delimited text have no surrounding blanks
+    yield (path.strip(),)
+    yield (path,)  # a column of delimited text whose name has a dot needs no quotes
+    if own[0] == "parent" and len(own) > 1:
+        yield own[1:]
+
+
+# The fields of a table with what a mapping makes of each, for a person to check.
+
+# Rows that are searched for fields and their first values; characters of a value.
+DESCRIBED_ROWS, EXAMPLE_LENGTH = 200, 200
+
+
+@dataclass(frozen=True)
+class FieldRow:
+    """A field, its first value, and its role in a mapping."""
+
+    field: str
+    example: str
+    role: str
+    """That of `--role`, "none" for a field that is not used, or "other"."""
+
+
+@dataclass(frozen=True)
+class FileFields:
+    """The fields of a file as a mapping reads it."""
+
+    rows: tuple[FieldRow, ...]
+    lists: tuple[str, ...]
+    """What can be exploded."""
+    has_more: bool
+
+
+def describe_fields(path: Path, mapping: Mapping) -> FileFields:
+    """Return the fields of the first rows with their roles."""
+    preview, unused = preview_of(path, DESCRIBED_ROWS, mapping), set(unused_fields(path, mapping))
+    roles = [(keys, role) for source, role in _roles(mapping) for keys in _spellings(source)]
+    rows = []
+    for column in (name for name in preview.columns if not LEVEL.fullmatch(name)):
+        own = parse_path(column)
+        found = (role for keys, role in roles if own[: len(keys)] == keys[: len(own)])
+        example = next(filter(None, (row.get(column, "").strip() for row in preview.rows)), "")
+        role = "none" if column in unused else next(found, "other")
+        rows.append(FieldRow(column, shorten(example, EXAMPLE_LENGTH), role))
+    return FileFields(tuple(rows), preview.lists, preview.has_more)
+
+
+def _roles(mapping: Mapping) -> Iterator[tuple[str, str]]:
+    """Yield the paths of fields and their roles, those of texts first."""
+    sources: list[tuple[Any, str]] = [
+        *((own, "prompt") for own in as_tuple(mapping.prompt)),
+        *((own, "context") for own in as_tuple(mapping.context)),
+        *((own, "reference") for own in as_tuple(mapping.reference)),
+        *((own.transcript, "transcript") for own in mapping.responses),
+        *((text, "response") for own in mapping.responses for text in as_tuple(own.text)),
+        *((own.system, "system") for own in mapping.responses),
+    ]
+    blocks = [
+        *((own, "label") for own in (*mapping.labels, *mapping.gold)),
+        *((own, "judge") for own in mapping.judges),
+    ]
+    for block, role in blocks:
+        named = ("annotator", "criterion_field", "step")
+        sources += [] if block.each else [(getattr(block, name, None), name.removesuffix("_field")) for name in named]
+        sources += [(own, role) for own in ([block.each] if block.each else block.value_sources())]
+        ranking = getattr(block, "ranking", None)
+        sources += [] if ranking is None else [(own, role) for own in as_tuple(ranking.of or ranking.ranks)]
+    for source, role in sources:
+        yield from ((path, role) for path in source_paths(source))

@@ -1,25 +1,24 @@
 """Import in three steps: the file, the meaning of its columns, and the study."""
 
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import streamlit as st
 
 from core.answers.text import shorten
-from core.errors import FileFormatError, TiebreakError
-from core.formats.mapping import mapping as mappings
+from core.errors import TiebreakError
 from core.formats.mapping import request
 from core.formats.mapping.confirmation import Found, Question, Statement, answer
 from core.formats.mapping.guess import warn_of_models
+from core.formats.mapping.mapping import Mapping
 from core.formats.mapping.preview import format_unused, unused_fields
 from core.formats.mapping.scope import recording_omissions
 from core.formats.mapping.suggest import state_row_names, state_unused_labels, suggested_annotators
 from core.formats.mapping.table import questions, read_outcome, roles, statements
-from core.formats.plain_yaml import parse_fields
 from core.formats.records import (
     AdjudicationRecord,
     ImportedRecords,
@@ -30,32 +29,29 @@ from core.formats.records import (
     RunRecord,
     TranscriptRecord,
 )
-from core.formats.registry import READERS, detect_format, read_for_import, read_records, report_files
+from core.formats.registry import READERS, detect_format, read_levels, read_records, report_files
 from core.formats.text import recording_reads
 from core.items import Item, target_name
 from core.labels import Target, Value
 from core.llm import router, secrets
 from core.llm.client import available_models
 from core.trace import Spec
-from pages.parts import account_guard, downloads, items, permissions, resources, shell
+from pages.parts import account_guard, downloads, permissions, resources, shell
 from pages.parts.numbers import RESPONSE_NAMES, format_count, format_value
 from pages.parts.text import escape_markdown
 from pages.setup.parts import mapping_form, upload
-from pages.setup.parts.scale_form import NO_LABEL
 from storage.accounts import access
 from storage.db import audit, connections, guards
 from storage.studies import studies
 from storage.transfer import imports
 
-MEANINGS: dict[str, Value | None] = {**{name: value for value, name in RESPONSE_NAMES.items()}, NO_LABEL: None}
-REQUIRED_FIELDS = {"id": "the item's name"}
-EITHER_FIELD = {"prompt": "the question or prompt", "responses": "a response"}  # an item needs at least one of these
+MEANINGS: dict[str, Value | None] = {**{name: value for value, name in RESPONSE_NAMES.items()}, "no label": None}
 NEW_STUDY, EXISTING_STUDY = "New study", "Existing study"
-# Items of the preview, records that are read for them at most, and values that are shown of one.
+# Items of the preview, records that are read for them at most, and values and characters that are shown of one.
 PREVIEW_ITEMS = 10
 PREVIEW_RECORDS = 400
 PREVIEW_VALUES = 12
-PREVIEW_LENGTH = 120
+PREVIEW_LENGTH = 500
 PROGRESS_STEP = 1000  # records between two updates of the progress bar
 
 
@@ -65,7 +61,8 @@ class ImportPlan:
 
     source: upload.FileSource
     format: str
-    mapping: mappings.Mapping | None = None
+    mappings: tuple[Mapping, ...] = ()
+    """Of a table: one for each level of its values."""
     is_guessed: bool = False
     """Whether a person has to confirm what the fields are."""
 
@@ -82,7 +79,7 @@ def draw_import() -> None:
         return
     plan = _draw_format(source)
     if plan is not None:
-        step = "3" if plan.mapping else "2"
+        step = "3" if plan.mappings else "2"
         st.subheader(f"{step} · Check and import", anchor=False)
         if _draw_preview(plan) and (not plan.is_guessed or _draw_roles(plan)):
             _draw_target(plan)
@@ -109,24 +106,16 @@ def _draw_mapping(source: upload.FileSource) -> ImportPlan | None:
         mapping_form.draw_upload(source)
     with actions:
         _draw_request(source)
-    draft = mapping_form.draw_mapping(source)
-    if draft is None:
+    found = mapping_form.draw_mapping(source)
+    if found is None:
         return None
-    required = REQUIRED_FIELDS | (EITHER_FIELD if EITHER_FIELD.keys().isdisjoint(draft) else {})
-    if missing := [description for field, description in required.items() if field not in draft]:
-        st.info(f"Missing: {', '.join(missing)}.", icon=":material/pending:")
+    confirmed = [_draw_confirmations(source, own, f"map_{source.key}_{place}") for place, own in enumerate(found)]
+    if None in confirmed:
         return None
-    try:
-        mapping = mappings.build_mapping(draft)
-    except FileFormatError as error:
-        st.info(f"Incomplete: {escape_markdown(mapping_form.describe_error(error))}", icon=":material/pending:")
-        return None
-    confirmed = _draw_confirmations(source, mapping.model_copy(update={"confirmed": True}))
-    if confirmed is None:
-        return None
+    complete = tuple(filter(None, confirmed))
     with actions:
-        mapping_form.draw_download(confirmed, Path(source.name).stem)
-    return ImportPlan(source, "table", confirmed, is_guessed=not mapping.confirmed)
+        mapping_form.draw_download(complete, Path(source.name).stem)
+    return ImportPlan(source, "table", complete, is_guessed=not all(own.confirmed for own in found))
 
 
 def _draw_request(source: upload.FileSource) -> None:
@@ -173,25 +162,26 @@ def _propose(source: upload.FileSource, model: str, about: str) -> None:
     with st.spinner("The model reads the fields and first records …"), source.on_disk() as path:
         paths = [path, *(path.parent / own.name for own in source.others)]
         ask = partial(request.propose, paths=paths, prompt=prompt, spec=spec)
-        found: list[mappings.Mapping] = router.call(ask, resources.model_client())
+        found: list[Mapping] = router.call(ask, resources.model_client())
     mapping_form.start_loaded(source, found)
     st.rerun()
 
 
-def _draw_confirmations(source: upload.FileSource, mapping: mappings.Mapping) -> mappings.Mapping | None:
+def _draw_confirmations(source: upload.FileSource, mapping: Mapping, key: str) -> Mapping | None:
     """Draw what the file does not state; returns the confirmed mapping, or None until there is one."""
+    mapping = mapping.model_copy(update={"confirmed": True})
     try:
-        found = source.read(_questions, mappings.dump_mapping(mapping))
-        by_row = source.read(_rows_as_items, mappings.dump_mapping(mapping))
+        found = source.read(questions, mapping)
+        by_row = source.read(state_row_names, mapping)
     except TiebreakError as error:
         st.error(f"The file cannot be imported: {escape_markdown(str(error))}", icon=":material/error:")
         return None
-    if by_row and not st.checkbox(f"Right: {escape_markdown(by_row)}", key=f"map_{source.key}_rows"):
+    if by_row and not st.checkbox(f"Right: {escape_markdown(by_row)}", key=f"{key}_rows"):
         return None
     if not found:
         return mapping
     st.info("The file does not state what these values mean. Confirm them before the import.", icon=":material/help:")
-    answers = [_draw_question(question, f"map_{source.key}") for question in found]
+    answers = [_draw_question(question, key) for question in found]
     for question, values in zip(found, answers, strict=True):
         if values is None:
             return None
@@ -201,23 +191,11 @@ def _draw_confirmations(source: upload.FileSource, mapping: mappings.Mapping) ->
 
 def _draw_roles(plan: ImportPlan) -> bool:
     """Draw what the fields of a suggestion are; returns whether a person has confirmed them."""
-    lines = plan.source.read(_roles, mappings.dump_mapping(plan.mapping)) if plan.mapping else []
+    lines = [line for mapping in plan.mappings for line in plan.source.read(roles, mapping)]
     with st.expander("What the fields are", expanded=True, key="roles"):
         st.markdown("\n".join(f"- {escape_markdown(line)}" for line in lines))
     key = f"map_{plan.source.key}_roles_{zlib.crc32(repr(lines).encode())}"
     return st.checkbox("Right: this is what the fields are", key=key)
-
-
-def _roles(path: Path, mapping: str) -> list[str]:
-    return roles(path, mappings.build_mapping(parse_fields(mapping)))
-
-
-def _questions(path: Path, mapping: str) -> list[Question]:
-    return questions(path, mappings.build_mapping(parse_fields(mapping)))
-
-
-def _rows_as_items(path: Path, mapping: str) -> str:
-    return state_row_names(path, mappings.build_mapping(parse_fields(mapping)))
 
 
 def _draw_question(question: Question, prefix: str) -> dict[str, Value | None] | None:
@@ -245,53 +223,48 @@ def _describe(found: Found) -> str:
 
 def _draw_preview(plan: ImportPlan) -> bool:
     """Draw the first items as they will be, in which a wrong column is visible; returns False for a refused file."""
-    mapping = mappings.dump_mapping(plan.mapping) if plan.mapping else None
     try:
-        first = plan.source.read(_read_first_items, plan.format, mapping)
-        stated = plan.source.read(_statements, mapping) if mapping else None
+        for mapping in plan.mappings:
+            _draw_statements(*plan.source.read(_statements, mapping))
+        first = plan.source.read(_read_first_items, plan.format, plan.mappings)
     except TiebreakError as error:
         st.error(f"The file cannot be imported: {escape_markdown(str(error))}", icon=":material/error:")
         return False
-    joined = {join.file for join in plan.mapping.join} if plan.mapping else set()
-    if left := [own.name for own in plan.source.others if own.name not in joined] if mapping else []:
-        st.warning(f"Nothing is imported of {escape_markdown(', '.join(left))}: the mapping does not join it.")
-    if stated is not None:
-        _draw_statements(*stated)
-    if not first.items:
-        return True
-    item = first.items[0].item
-    with st.expander(f"Preview of the first item: {escape_markdown(item.id)}", expanded=True):
-        items.draw_item(item, key="first")
-        details = [f"scenario {escape_markdown(item.scenario)}" if item.scenario else "", items.system_names(item)]
-        st.caption(" · ".join(part for part in details if part))
-        if first.unused:
-            st.caption(escape_markdown(first.unused))
-    with st.expander(f"As they will be: the first {format_count(len(first.items), 'item')}", expanded=True):
-        st.dataframe([own.row() for own in first.items], hide_index=True, key="first_items")
-    if first.unused_labels:
-        st.info(escape_markdown(first.unused_labels), icon=":material/label_off:")
-    if first.warning:
-        st.warning(
-            f"{escape_markdown(first.warning)} `where` and `where_not` select rows.", icon=":material/smart_toy:"
-        )
+    if plan.mappings:
+        _draw_unused(plan)
+    if first:
+        with st.expander(f"As they will be: the first {format_count(len(first), 'item')}", expanded=True):
+            st.dataframe([own.row() for own in first], hide_index=True, key="first_items")
     return True
 
 
-def _statements(path: Path, mapping: str) -> tuple[list[Statement], list[str]]:
-    own = mappings.build_mapping(parse_fields(mapping))
-    stated, notes = statements(path, own)
-    return stated, list(dict.fromkeys([*notes, *read_outcome(path, own).lines()]))
+def _draw_unused(plan: ImportPlan) -> None:
+    """Draw the files and the fields that no mapping uses although they may have values."""
+    joined = {join.file for mapping in plan.mappings for join in mapping.join}
+    if left := [own.name for own in plan.source.others if own.name not in joined]:
+        st.warning(f"Nothing is imported of {escape_markdown(', '.join(left))}: the mapping does not join it.")
+    if labels := plan.source.read(state_unused_labels, plan.mappings):
+        st.info(escape_markdown(labels), icon=":material/label_off:")
 
 
-def _draw_statements(stated: list[Statement], notes: list[str]) -> None:
+def _statements(path: Path, mapping: Mapping) -> tuple[list[Statement], list[str], str]:
+    """Return how values are read, notes on the file, and a sentence on annotators with names of models or ""."""
+    stated, notes = statements(path, mapping)
+    notes += [*read_outcome(path, mapping).lines(), format_unused(unused_fields(path, mapping))]
+    return stated, list(dict.fromkeys(filter(None, notes))), warn_of_models(suggested_annotators(path, mapping))
+
+
+def _draw_statements(stated: list[Statement], notes: list[str], warning: str) -> None:
     """Draw what the values of each block mean, and the rows that are left out."""
     if stated:
-        with st.expander("Meaning of the values", expanded=True, key="meanings"):
+        with st.expander("Meaning of the values", expanded=True):
             for own in stated:
                 lines = "\n".join(f"- {escape_markdown(line)}" for line in own.lines())
                 st.markdown(f"**{escape_markdown(own.title())}**\n\n{lines}")
     for note in notes:
         st.caption(escape_markdown(note))
+    if warning:
+        st.warning(f"{escape_markdown(warning)} `where` and `where_not` select rows.", icon=":material/smart_toy:")
 
 
 @dataclass
@@ -299,14 +272,14 @@ class FirstItem:
     """An item of the preview, with people's values and gold."""
 
     item: Item
-    steps: Mapping[str, int]
+    steps: dict[str, int]
     """Digest of a transcript -> the number of its steps."""
     labels: list[str] = field(default_factory=list)
     gold: list[str] = field(default_factory=list)
 
     def row(self) -> dict[str, str]:
         """Return the row of a table: column -> text."""
-        row = {"item": self.item.id}
+        row = {"item": self.item.id, **({"scenario": self.item.scenario} if self.item.scenario else {})}
         for name, values in (("labels", self.labels), ("gold", self.gold)):
             more = len(values) - PREVIEW_VALUES
             row[name] = "; ".join([*values[:PREVIEW_VALUES], *([f"and {more} more"] if more > 0 else [])])
@@ -319,21 +292,11 @@ class FirstItem:
         return row
 
 
-@dataclass(frozen=True)
-class FirstItems:
-    """The first items of a file, and what is remarkable about a table."""
-
-    items: list[FirstItem]
-    unused: str  # a sentence on columns that are not used; empty for none
-    unused_labels: str  # a sentence on those of them whose values look like labels; empty for none
-    warning: str  # a sentence on annotators with names of models in the first rows; empty for none
-
-
-def _read_first_items(path: Path, format: str, mapping_text: str | None) -> FirstItems:
-    mapping = None if mapping_text is None else mappings.build_mapping(parse_fields(mapping_text))
+def _read_first_items(path: Path, format: str, mappings: tuple[Mapping, ...]) -> list[FirstItem]:
     found: dict[str, FirstItem] = {}
     steps: dict[str, int] = {}
-    for record in islice(read_records(path, format, mapping), PREVIEW_RECORDS):
+    levels = [read_records(path, format, mapping) for mapping in mappings or (None,)]
+    for record in chain(*(islice(records, PREVIEW_RECORDS) for records in levels)):
         if isinstance(record, ItemRecord):
             if len(found) == PREVIEW_ITEMS:
                 break
@@ -344,10 +307,7 @@ def _read_first_items(path: Path, format: str, mapping_text: str | None) -> Firs
             own.labels.append(f"{_describe_value(record.label.target, record.label.value)} ({record.label.annotator})")
         elif isinstance(record, AdjudicationRecord) and (own := found.get(record.ruling.target.item)):
             own.gold.append(_describe_value(record.ruling.target, record.ruling.value))
-    if mapping is None:
-        return FirstItems([*found.values()], "", "", "")
-    unused, warning = format_unused(unused_fields(path, mapping)), warn_of_models(suggested_annotators(path, mapping))
-    return FirstItems([*found.values()], unused, state_unused_labels(path, [mapping]), warning)
+    return [*found.values()]
 
 
 def _describe_value(target: Target, value: Value | None) -> str:
@@ -419,7 +379,7 @@ def _run_import(plan: ImportPlan, study: str) -> None:
         acting = audit.acting(account_guard.current_actor().name)
         reading = plan.source.on_disk()
         with acting, reading as path, recording_reads() as opened, recording_omissions() as omissions:
-            records = count_records(read_for_import(path, plan.format, plan.mapping))
+            records = count_records(read_levels(path, plan.format, plan.mappings))
             added = imports.import_records(resources.engine(), study, records, show_progress, draws=True)
             files = report_files(path, opened, plan.format) if path.is_dir() else []
     except TiebreakError as error:

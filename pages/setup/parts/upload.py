@@ -12,6 +12,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core.errors import FileFormatError
 from core.formats.mapping.joins import find_joins
+from core.formats.mapping.mapping import Mapping, dump_mapping
 from core.formats.text import temporary_folder
 from pages.parts import permissions
 from pages.parts.text import escape_markdown
@@ -53,7 +54,7 @@ def _file_name(upload: UploadedFile | Path) -> str:
 
 
 # The form reads a file in five ways with every choice: 64 results are those of the last few files and choices.
-@st.cache_data(max_entries=64, show_spinner="Reading the file …")
+@st.cache_data(max_entries=64, show_spinner="Reading the file …", hash_funcs={Mapping: dump_mapping})
 def _read(_source: FileSource, _function: Callable[..., Any], key: str, name: str, arguments: tuple[Any, ...]) -> Any:
     with _source.on_disk() as path:
         return _function(path, *arguments)

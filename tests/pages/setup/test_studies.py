@@ -48,15 +48,10 @@ def test_a_sample_is_marked() -> None:
     assert "sample" in page_text(app)
 
 
-def test_a_csv_is_imported_by_choosing_columns() -> None:
-    app = upload_file(CSV)
-    assert "Preview of the first item: 1" in [expander.label for expander in app.expander]
-    app.button(key="map1_more_labels").click().run()
-    app.multiselect(key="map1_labels0_annotators").set_value(["ann", "ben"]).run()
-    assert "Translate them" not in page_text(app)  # the guess has translated every value
-    app.text_input(key="map1_labels0_criterion").set_value("helpfulness").run()
-    app.session_state[app.data_editor[0].key] = translation_edits(*"120")
-    app.run()
+def test_a_csv_is_imported_with_the_roles_of_its_columns() -> None:
+    app = upload_file(CSV.replace(b"ann,ben", b"annotator 1,annotator 2"))
+    table = app.data_editor[0].value
+    assert table["role"].tolist() == ["other", "prompt", "response", "response", "label", "label"]
     import_as(app, "pairs")
     assert "pairs: added 2 items, 4 labels." in page_text(app)
     assert app.query_params["study"] == "pairs"
@@ -83,9 +78,8 @@ def test_columns_of_judges_and_gold_are_guessed_shown_and_imported() -> None:
     app = upload_file(
         b"id,question,response_a,response_b,gpt-4,gold\n1,Why?,Because.,So.,A,B\n2,When?,Now.,Then.,tie,\n"
     )
-    assert app.multiselect(key="map1_role_judges").value == ["gpt-4"]
-    assert app.selectbox(key="map1_labels0_value").value == "gold"
-    assert "A is Response 1, tie is Neither" in page_text(app)
+    assert app.data_editor[0].value["role"].tolist() == ["other", "prompt", "response", "response", "judge", "label"]
+    assert "'tie' -> a tie: 1 times" in page_text(app).replace("\\", "")
     shown = next(frame.value for frame in app.dataframe if "labels" in frame.value)
     assert shown["gold"].tolist() == ["preference: Response 2", ""]
     assert shown["response 2"].tolist() == ["So.", "Then."]
@@ -136,9 +130,8 @@ def test_a_mapping_is_loaded_shown_by_the_form_and_imported_with_what_it_leaves_
     )
     app.file_uploader[1].set_value(("pairs.yaml", mapping, "application/yaml"))
     app.run()
-    assert app.multiselect(key="map2_response_text0").value == ["response_b"]
-    assert app.selectbox(key="map2_response_system1").value == "gpt"
-    assert "Response 2: gpt" in page_text(app)
+    shown = next(frame.value for frame in app.dataframe if "labels" in frame.value)
+    assert shown["response 2"].tolist() == ["gpt: Because."]
     assert r"Not used\: ann, ben" in page_text(app)
     import_as(app, "first")
     assert "first: added 1 item; 1 of 2 rows left out by `where` or `where_not`." in page_text(app)
@@ -146,7 +139,7 @@ def test_a_mapping_is_loaded_shown_by_the_form_and_imported_with_what_it_leaves_
 
 def test_what_cannot_be_imported_is_one_sentence() -> None:
     app = upload_file(b"a,b\n1,2\n")
-    assert "Missing: the question or prompt, a response." in page_text(app)
+    assert "No field is known as a question or a response" in page_text(app)
     assert not [button for button in app.button if button.key == "import"]
     app = upload_file(b"hello", "notes.docx")
     (error,) = app.error
@@ -154,7 +147,7 @@ def test_what_cannot_be_imported_is_one_sentence() -> None:
     app = upload_file(CSV)
     app.file_uploader[1].set_value(("pairs.yaml", b"id: id\nquestion: question\n", "application/yaml"))
     app.run()
-    assert "field 'question'\\: there is no such field" in page_text(app)
+    assert "line 2, field 'question'\\: there is no such field" in page_text(app)
     app = visit("setup/studies", view="import")
     app.segmented_control(key="import_way").set_value("Path on this machine").run()
     app.text_input(key="import_path").set_value("/nowhere/at all").run()
@@ -258,15 +251,6 @@ def test_exports_are_gold_labels_and_the_complete_study() -> None:
     assert study_form.file_bytes(lambda stream: print("ä", file=stream)) == b"\xc3\xa4\n"
 
 
-def translation_edits(*words: str) -> dict[str, Any]:
-    """Return the state of a data editor in which the first translations are filled in."""
-    return {
-        "edited_rows": {row: {"Value on the scale": word} for row, word in enumerate(words)},
-        "added_rows": [],
-        "deleted_rows": [],
-    }
-
-
 def confirm_fields(app: AppTest) -> None:
     for box in app.checkbox:
         if box.label == "Right: this is what the fields are":
@@ -326,4 +310,5 @@ join: {file: names.csv, key: "x{id}", other_key: key}
 """
     app.file_uploader[1].set_value(("m.yaml", mapping, "application/yaml")).run()
     assert "Nothing is imported of names.csv" not in " ".join(own.value for own in app.warning)
-    assert "Rain" in page_text(app)
+    shown = next(frame.value for frame in app.dataframe if "prompt" in frame.value)
+    assert shown["prompt"].tolist() == ["Why? Rain", "When? Snow"]
