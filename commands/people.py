@@ -12,7 +12,7 @@ from commands.output import Database, Reading, Reference, Result, Source, as_tab
 
 with lazy_imports():
     from core.formats import tables as data_tables
-    from core.statistics.reports import weight_distances, weight_laboratory
+    from core.statistics.reports import weight_distances
     from storage.db import connections
     from storage.reports import agreement as agreement_report
     from storage.reports import alignment as alignment_report
@@ -82,12 +82,8 @@ def laboratory(source: Source, engine: Database, reference: Reference = None) ->
     reports = weight_report.laboratory(engine, source, reference=reference)
     parts = []
     for result in reports:
-        curve = [
-            weight_laboratory.SchemeRow(f"the {row.k} heaviest, {row.weighting}", "", row.agreement)
-            for row in result.curve
-        ]
         note = f"No fitted weights: {result.unfitted}." if result.unfitted else ""
-        table = format_table(data_tables.records([*result.schemes, *curve], weight_report.SCHEME_COLUMNS), "")
+        table = format_table(data_tables.records(result.schemes, weight_report.SCHEME_COLUMNS), "")
         parts.append("\n".join(filter(None, (result.judge, result.answer, result.details, note, table))))
     empty = "No run of DnA-Eval has scores for pairs of responses with a preference of people."
     return [asdict(result) for result in reports], "\n\n".join(parts) or empty

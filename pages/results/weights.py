@@ -1,16 +1,22 @@
-"""Distances between aspect weights, average weights, the quality of aspects, and agreement of verdicts with people."""
+"""Distances between aspect weights, and average weights."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Sequence
 
 import streamlit as st
 
-from core.formats.tables import Column, Table
-from core.statistics.data.arrays import Estimate
-from core.statistics.reports.weight_distances import ALL, PEOPLE, RaterDistance, rank_distance, top_k_distance
+from core.formats.tables import Table
+from core.statistics.reports.weight_distances import (
+    ALL,
+    PEOPLE,
+    AverageWeight,
+    OtherTotals,
+    RaterDistance,
+    average_weights,
+    other_totals,
+    rater_distances,
+)
 from pages.parts import charts, live, numbers, resources, shell, tables
-from pages.parts.text import escape_markdown, truncate
+from pages.parts.text import escape_markdown
 from pages.results import renderer
 from pages.results.parts import alignment_data
 from pages.results.renderer import Intervals, Mark, Result
@@ -18,84 +24,34 @@ from storage.reports import weights
 from storage.studies.studies import Study
 
 PAGE = "weights"
-MEASURES = {"kendall": "Kendall's tau-b", "heaviest": "Heaviest aspects, K⁽ᵖ⁾"}
-PENALTIES = {0.5: "½ (a metric)", 0.0: "0 (optimistic)"}
+AXIS = "Rank distance, 0 is the same order, 1 the opposite"
 # The row of distances whose weightings are listed, in the state of the session.
 SELECTED = "selected_distance"
 
 
-@dataclass(frozen=True)
-class DistanceChoice:
-    """How distances are measured: hashable, so cached figures are shared between visits."""
-
-    name: str = "kendall"
-    k: int = 1
-    p: float = 0.5
-
-    @property
-    def measure(self) -> Callable[[Mapping[str, float], Mapping[str, float]], float | None]:
-        """The function that computes it."""
-        return rank_distance if self.name == "kendall" else top_k_distance(self.k, self.p)
-
-    @property
-    def axis(self) -> str:
-        """The axis title of a chart."""
-        if self.name == "kendall":
-            return "Rank distance, 0 is the same order, 1 the opposite"
-        return f"Pairs of aspects in another order among the {self.k} heaviest"
-
-
 def draw_page(study: Study) -> None:
-    """Draw distances, averages, qualities and agreement, and redraw them when a label or an opinion is added."""
+    """Draw distances and averages, and redraw them when a label or an opinion is added."""
     version, engine = alignment_data.follow(study, PAGE), resources.engine()
 
-    def compute(newer: alignment_data.Version) -> weights.WeightTables:
-        return live.cached(study, newer, "weights", partial(weights.tables, engine, study))
+    def compute(newer: alignment_data.Version) -> tuple[list[RaterDistance], list[AverageWeight], list[OtherTotals]]:
+        def measure() -> tuple[list[RaterDistance], list[AverageWeight], list[OtherTotals]]:
+            units = weights.load_units(engine, study)
+            return rater_distances(units), average_weights(units), other_totals(units)
+
+        return live.cached(study, newer, "weights", measure)
 
     found = alignment_data.figures(study, PAGE, version, compute)
     if found is None:
         return
-    if found.largest:
-        choice = choose_distance(found.largest)
-        measured = partial(weights.rows, engine, study, choice.measure)
-        draw_distances(study, live.cached(study, version, "distances", measured, choice), choice)
-        draw_averages(found)
-    if found.qualities:
-        st.subheader("Quality of the aspects", anchor=False)
-        st.caption(
-            "Mean of people's ratings, from 1 to 5, of each judge's set of aspects, with the 95 % interval over items."
-        )
-        ratings = {(quality.judge, quality.quality.capitalize()): quality.rating for quality in found.qualities}
-        draw_grid("Judge", sorted({judge for judge, _ in ratings}), ratings, numbers.format_interval)
-    if found.agreements:
-        caption = (
-            "The share of verdicts that equal people's preference; without ties: only items without a tie by people."
-        )
-        table = Table("preferences", found.agreements, weights.AGREEMENT_COLUMNS, ())
-        renderer.draw_result(Result(title="Agreement with people's preferences", caption=caption, tables=[table]))
-    if not found.largest and not found.qualities and not found.agreements:
-        links = (shell.RUN, ("label/weights.py", "Give weights", ":material/tune:"), shell.IMPORT)
-        advice = "Start a DnA-Eval run, give weights under Aspect weights, or import them."
-        fact = "This study has no weights yet."
-        shell.draw_missing(study, fact, advice, *links, script="results/weights.py", protocol="dna_eval")
-
-
-def choose_distance(largest: int) -> DistanceChoice:
-    """Draw the choice of a distance; `largest` is the highest number of aspects in a set."""
-    with alignment_data.draw_row():
-        name = alignment_data.choose_segment(
-            "Distance",
-            MEASURES,
-            "distance",
-            help="Kendall: (1 − τ_b) / 2 of the order of the weights. K⁽ᵖ⁾ (Fagin et al. 2003): the number of pairs of "
-            "aspects that two lists of the heaviest aspects order differently; a pair that only one of them ties "
-            "counts p.",
-        )
-        if name == "kendall":
-            return DistanceChoice()
-        k = st.selectbox("Number of aspects", range(1, largest + 1), index=min(2, largest) - 1, key="k", width=160)
-        p = st.selectbox("Penalty p for a tie", list(PENALTIES), format_func=PENALTIES.__getitem__, key="p", width=160)
-    return DistanceChoice(name, int(k or 1), float(0.5 if p is None else p))
+    distances, averages, totals = found
+    if distances or averages:
+        draw_distances(study, distances)
+        draw_averages(averages, totals)
+        return
+    links = (shell.RUN, ("label/weights.py", "Give weights", ":material/tune:"), shell.IMPORT)
+    advice = "Start a DnA-Eval run, give weights under Aspect weights, or import them."
+    fact = "This study has no weights yet."
+    shell.draw_missing(study, fact, advice, *links, script="results/weights.py", protocol="dna_eval")
 
 
 def identity(row: RaterDistance) -> list[str | bool]:
@@ -108,7 +64,7 @@ def select(row: Sequence[str | bool] | None) -> None:
     st.session_state[SELECTED] = row
 
 
-def draw_distances(study: Study, rows: Sequence[RaterDistance], choice: DistanceChoice) -> None:
+def draw_distances(study: Study, rows: Sequence[RaterDistance]) -> None:
     """Draw the distance between people, each judge's from people, and a table of all pairs of raters."""
     human = next((row for row in rows if row.rater_a == row.rater_b == PEOPLE), None)
     to_people = [row for row in rows if row.rater_b == PEOPLE and not row.among_annotators]
@@ -130,7 +86,7 @@ def draw_distances(study: Study, rows: Sequence[RaterDistance], choice: Distance
         Result(
             headline=f"{describe_judges(ranking)} {describe_people(human)}",
             caption="\n\n".join(notes),
-            figures=[distance_chart(ranking, human, choice)],
+            figures=[distance_chart(ranking, human)],
             remark=hint if rows else none,
             tables=[Table("pairs", ordered, weights.COLUMNS, ())],
             on_click=lambda row, _: select(identity(ordered[row])),
@@ -138,10 +94,10 @@ def draw_distances(study: Study, rows: Sequence[RaterDistance], choice: Distance
     )
     selected = next((row for row in rows if identity(row) == st.session_state.get(SELECTED)), None)
     if selected is not None:
-        draw_weightings(study, selected, choice)
+        draw_weightings(study, selected)
 
 
-def distance_chart(ranking: Sequence[RaterDistance], human: RaterDistance | None, choice: DistanceChoice) -> Intervals:
+def distance_chart(ranking: Sequence[RaterDistance], human: RaterDistance | None) -> Intervals:
     """Return a row for each judge, and the distance between people as a dashed line (Figure 5)."""
     marks = [
         Mark(
@@ -155,7 +111,7 @@ def distance_chart(ranking: Sequence[RaterDistance], human: RaterDistance | None
     ]  # fmt: skip
     people = None if human is None else human.distance.value
     return Intervals(
-        "distances", "Judges' weights: distance from people's", choice.axis, (("", "circle"),), marks,
+        "distances", "Judges' weights: distance from people's", AXIS, (("", "circle"),), marks,
         lines=[(PEOPLE, people)] if people is not None else [], data=charts.ChartData(ranking),
         on_select=lambda: select(charts.clicked_point("distances")), selected=st.session_state.get(SELECTED),
     )  # fmt: skip
@@ -186,9 +142,9 @@ def describe_people(human: RaterDistance | None) -> str:
     return f"Between people: {numbers.format_interval(human.distance)} ({counted}, {annotators})."
 
 
-def draw_weightings(study: Study, row: RaterDistance, choice: DistanceChoice) -> None:
+def draw_weightings(study: Study, row: RaterDistance) -> None:
     """Draw the weightings of a pair of raters, the largest distance first; a click opens the trace."""
-    details = weights.drill_down(resources.engine(), study, row, choice.measure, shell.current_annotator())
+    details = weights.drill_down(resources.engine(), study, row, shell.current_annotator())
     pair = row.rater_a if row.rater_a == row.rater_b else f"{row.rater_a} × {row.rater_b}"
     st.subheader(f"Weightings of {escape_markdown(pair)}: {len(details):,}", anchor=False)
     if any(detail.blind for detail in details):
@@ -207,11 +163,11 @@ def weighting_line(detail: weights.WeightingDetail) -> dict[str, str]:
     return row | ({"Trace": "open ›"} if detail.trace is not None else {})
 
 
-def draw_averages(found: weights.WeightTables) -> None:
+def draw_averages(averages: Sequence[AverageWeight], totals: Sequence[OtherTotals]) -> None:
     """Draw one rater's average weights: categories as rows, aspects as columns; and weightings with other sums."""
     st.subheader("Average weights", anchor=False)
-    if found.averages:
-        raters = list(dict.fromkeys((average.rater, average.is_judge) for average in found.averages))
+    if averages:
+        raters = list(dict.fromkeys((average.rater, average.is_judge) for average in averages))
         chosen = st.selectbox(
             "Rater",
             raters,
@@ -219,40 +175,23 @@ def draw_averages(found: weights.WeightTables) -> None:
             key="whose",
             width=320,
         )
-        estimates = {
-            (average.scenario, average.aspect): average.weight
-            for average in found.averages
-            if (average.rater, average.is_judge) == chosen
-        }
-        names = sorted({scenario for scenario, _ in estimates}, key=lambda name: (name != ALL, name))
-        draw_grid("Category", names, estimates, lambda one: numbers.format_number(one.value or 0, 1))
+        lines: dict[str, dict[str, str | int]] = {}
+        for one in averages:
+            if (one.rater, one.is_judge) == chosen:
+                line = lines.setdefault(one.scenario, {"Category": one.scenario or "no category", "Items": 0})
+                line[one.aspect] = numbers.format_number(one.weight.value or 0, 1)
+                line["Items"] = max(int(line["Items"]), one.weight.items)
+        st.dataframe([lines[name] for name in sorted(lines, key=lambda name: (name != ALL, name))], hide_index=True)
         st.caption("In percent; every weighting was scaled to a sum of 100 first.")
     else:
         st.caption("Every item has its own aspects, so there is no average over items.")
-    for judge in found.totals:
+    for judge in totals:
         counted = numbers.format_count(judge.weightings, "weighting")
         share = f"{judge.other:,} of {counted} ({judge.other / judge.weightings:.0%})"
         st.caption(
             f":material/warning: {escape_markdown(judge.judge)}: {share} did not sum to 100 %. They are stored as "
             "stated; the run's setting `totals` says how its weighted sums use them."
         )
-
-
-def draw_grid(
-    title: str, names: Sequence[str], estimates: Mapping[tuple[str, str], Estimate], text: Callable[[Estimate], str]
-) -> None:
-    """Draw estimates by row and column, with the number of items in the last column."""
-
-    def cell(column: str, name: str) -> str:
-        return text(estimates[name, column]) if (name, column) in estimates else ""
-
-    def items(name: str) -> int:
-        return max(estimate.items for (row, _), estimate in estimates.items() if row == name)
-
-    shared = dict.fromkeys(column for _, column in estimates)
-    columns = [Column(truncate(column, 40), partial(cell, column), "figure") for column in shared]
-    first, last = Column(title, lambda name: name or "no category"), Column("Items", items, "count")
-    tables.draw(Table(f"by_{title.lower()}", names, [first, *columns, last], ()))
 
 
 draw_page(shell.draw_header("Weights", "Distances between the aspect weights of people and of judges."))

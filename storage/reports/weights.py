@@ -1,14 +1,14 @@
 """Aspect weights (DnA-Eval): distances, means, quality of aspects, agreement of verdicts, and other weights."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
-from core.aspects import Weights, aspect_set_id, in_percent, mean_weights, preferred_response
+from core.aspects import Weights, aspect_set_id, in_percent, mean_weights
 from core.formats.tables import Column
 from core.labels import Kind, Target
 from core.protocols import registry
@@ -19,13 +19,9 @@ from core.statistics.data.label_table import Column as CodedColumn
 from core.statistics.data.label_table import LabelTable, groups
 from core.statistics.measures.means import mean_estimate, share_estimate
 from core.statistics.reports.weight_distances import (
-    AverageWeight,
     DistanceMeasure,
-    OtherTotals,
     RaterDistance,
     WeightUnit,
-    average_weights,
-    other_totals,
     rank_distance,
     rater_distances,
     unit_distances,
@@ -67,15 +63,6 @@ COLUMNS = (
     Column("Undefined", "undefined", "count", "undefined"),
     Column("Between", lambda row: "people" if row.among_annotators else "judge and people"),
 )  # fmt: skip
-AGREEMENT_COLUMNS = (
-    Column("Run", "run"),
-    Column("Criterion", "criterion"),
-    Column("With ties", "with_ties.value with_ties.low with_ties.high", "estimate"),
-    Column("Items", "with_ties.items", "count"),
-    Column("Without ties", "without_ties.value without_ties.low without_ties.high", "estimate"),
-    Column("Items ", "without_ties.items", "count"),
-    Column("No verdict", "no_verdict", "count"),
-)
 
 
 @dataclass(frozen=True)
@@ -117,31 +104,6 @@ class VerdictAgreement:
     repeats: int = 1
 
 
-@dataclass(frozen=True)
-class WeightTables:
-    """What does not depend on how distances are measured."""
-
-    largest: int
-    """The number of aspects in the largest set that was weighed; 0 if there is none."""
-    averages: Sequence[AverageWeight]
-    totals: Sequence[OtherTotals]
-    qualities: Sequence[AspectQuality]
-    agreements: Sequence[VerdictAgreement]
-
-
-def tables(engine: Engine, study: Study) -> WeightTables:
-    """Return the average weights by scenario, other totals, qualities of aspects, and the agreement of verdicts."""
-    weighed = load_units(engine, study)
-    sizes = [len(given) for unit in weighed for given in (*unit.annotators.values(), *unit.judges.values())]
-    return WeightTables(
-        max(sizes, default=0),
-        average_weights(weighed),
-        other_totals(weighed),
-        aspect_qualities(engine, study),
-        verdict_agreement(engine, study),
-    )
-
-
 def rows(
     engine: Engine, study: Study, measure: DistanceMeasure = rank_distance, *, resamples: int = 1000
 ) -> list[RaterDistance]:
@@ -149,13 +111,7 @@ def rows(
     return rater_distances(load_units(engine, study), measure, resamples=resamples)
 
 
-def drill_down(
-    engine: Engine,
-    study: Study,
-    row: RaterDistance,
-    measure: DistanceMeasure = rank_distance,
-    viewer: str | None = None,
-) -> list[WeightingDetail]:
+def drill_down(engine: Engine, study: Study, row: RaterDistance, viewer: str | None = None) -> list[WeightingDetail]:
     """Return the weightings of a row of `rows`, the largest distance first.
 
     `viewer` is the annotator who is signed in: weights of aspects that the viewer has not weighed are hidden.
@@ -166,7 +122,7 @@ def drill_down(
     keys = zip(opinions["item"].tolist(), opinions["part"].tolist(), strict=True)
     newest = dict(zip(keys, opinions["trace"].tolist(), strict=True))
     details = []
-    for unit, distance in unit_distances(weighted, row.rater_a, row.rater_b, row.among_annotators, measure):
+    for unit, distance in unit_distances(weighted, row.rater_a, row.rater_b, row.among_annotators):
         blind = viewer is not None and viewer not in unit.annotators
         given = {} if blind else {**unit.judges, **unit.annotators}
         trace, shown = newest.get((unit.item, unit.part)), None if blind else distance
@@ -291,18 +247,6 @@ SCHEME_COLUMNS = (
 )
 
 
-def file_rows(report: LaboratoryReport) -> list[dict[str, object]]:
-    """Return the agreements, differences and points of the curve as they are in files."""
-    rows: list[tuple[str, str | None, int | None, Estimate]]
-    rows = [(row.scheme, row.less, None, row.agreement) for row in report.schemes]
-    rows += [(point.weighting, None, point.k, point.agreement) for point in report.curve]
-    return [
-        {"judge": report.judge, "weights": weights, "less": less, "k": k}
-        | {name: getattr(agreement, name) for name in ("value", "low", "high", "items")}
-        for weights, less, k, agreement in rows
-    ]
-
-
 def laboratory(
     engine: Engine, study: Study, *, reference: str | None = None, resamples: int = 1000
 ) -> list[LaboratoryReport]:
@@ -385,7 +329,6 @@ def _pair(
     people: Mapping[tuple[str, str], Weights],
     baselines: Mapping[tuple[str, str], int],
 ) -> ScoredPair:
-    own_sum = judgement.overalls if settings.aggregation != "weighted sum" else None
     return ScoredPair(
         item=trace.item,
         group=trace.group,
@@ -393,8 +336,5 @@ def _pair(
         reference=reference,
         judge_weights=in_percent(judgement.weights) if judgement.weights else None,
         people_weights=people.get((trace.item, aspect_set_id(judgement.aspects))),
-        own_preference=preferred_response(own_sum) if own_sum else None,
-        criterion=settings.criterion_name,
-        trace=trace.trace,
         baselines={run: value for (judge, run), value in baselines.items() if judge == judgement.judge},
     )

@@ -5,26 +5,21 @@ weights, the judge's own, the mean of people's, or weights fitted to people's pr
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from core.aspects import Weights, equal_weights, heaviest_aspects, normalize_weights, overall_score, preferred_response
+from core.aspects import Weights, equal_weights, normalize_weights, overall_score, preferred_response
 from core.statistics.data.arrays import Estimate, Floats
 from core.statistics.measures.means import mean_estimate, share_estimate
 from core.statistics.measures.texts import cross_validated_weights
 
 EQUAL, JUDGE, PEOPLE, FITTED = "equal weights", "the judge's weights", "people's weights", "fitted weights"
-OWN_SUM = "the judge's own overall scores"
 # Below this many items with people's preference no weights are fitted: a fold would have two.
 MIN_FIT_ITEMS = 20
 # Minimum number of items for a significant gain: intervals of fewer items are too narrow.
 MIN_CONCLUSION_ITEMS = 20
-MAX_K = 10
-# How the k heaviest aspects are weighted in the curve.
-HEAVIEST, HEAVIEST_EQUAL = "the judge's weights", "equal weights"
 
 
 @dataclass(frozen=True)
@@ -40,13 +35,8 @@ class ScoredPair:
     """Which response people prefer: 1, 2, or 0 for a tie."""
     judge_weights: Weights | None = None
     people_weights: Weights | None = None
-    own_preference: int | None = None
-    """By overall scores that the judge gave itself after scoring the aspects (a chain of aspects)."""
-    baselines: Mapping[str, int] | None = None
+    baselines: Mapping[str, int] = field(default_factory=dict)
     """Run -> the same judge's preference without aspects."""
-    criterion: str = ""
-    trace: int | None = None
-    """The trace with these scores."""
 
     @property
     def aspects(self) -> tuple[str, ...]:
@@ -69,46 +59,11 @@ class SchemeRow:
 
 
 @dataclass(frozen=True)
-class CurvePoint:
-    """The agreement if only the k heaviest aspects are summed."""
-
-    k: int
-    weighting: str
-    agreement: Estimate
-
-
-@dataclass(frozen=True)
-class WeightRow:
-    """The mean weight of one aspect, in percent, over the items that have it."""
-
-    aspect: str
-    scheme: str
-    percent: float
-    items: int
-
-
-@dataclass(frozen=True)
-class ItemDecisions:
-    """An item on which the aggregations prefer different responses: 1, 2, or 0 for a tie."""
-
-    item: str
-    criterion: str
-    trace: int | None
-    reference: int
-    preferences: Mapping[str, int | None]
-    """Scheme -> its preference; None where the item has no such weights."""
-
-
-@dataclass(frozen=True)
 class LaboratoryReport:
     """The aggregations of one judge's scores."""
 
     judge: str
     schemes: tuple[SchemeRow, ...]
-    curve: tuple[CurvePoint, ...]
-    weights: tuple[WeightRow, ...]
-    changes: tuple[ItemDecisions, ...]
-    """The items on which the aggregations differ."""
     unfitted: str
     """Why no weights were fitted; empty if they were."""
     answer: str
@@ -117,14 +72,53 @@ class LaboratoryReport:
 
 
 def laboratory_report(judge: str, pairs: Sequence[ScoredPair], *, resamples: int = 1000) -> LaboratoryReport:
-    """Return the agreement of every aggregation, their differences, and the curve over the number of aspects."""
+    """Return the agreement of every aggregation, and the differences that answer the question."""
     fitted, unfitted = fit(pairs)
-    trial = Trial(pairs, fitted, resamples)
-    schemes = tuple(trial.agreements())
-    texts = describe(judge, schemes)
-    return LaboratoryReport(
-        judge, schemes, tuple(trial.curve()), tuple(trial.mean_weights()), tuple(trial.changes()), unfitted, *texts
-    )
+    names = [run for pair in pairs for run in pair.baselines]
+    baselines = sorted(dict.fromkeys(names), key=lambda run: -names.count(run))  # the one of most items first
+    known = _preferences(pairs, fitted, baselines)
+    schemes = [SchemeRow(scheme, "", _agreement(pairs, values)) for scheme, values in known.items()]
+    compared = [(EQUAL, run) for run in baselines]
+    compared += [(scheme, EQUAL) for scheme in (JUDGE, PEOPLE, FITTED)]
+    compared += [(JUDGE, run) for run in baselines]
+    schemes += [
+        SchemeRow(scheme, less, _difference(pairs, known[scheme], known[less], resamples))
+        for scheme, less in compared
+        if scheme in known and less in known
+    ]
+    return LaboratoryReport(judge, tuple(schemes), unfitted, *describe(judge, schemes))
+
+
+def _preferences(
+    pairs: Sequence[ScoredPair], fitted: Mapping[int, Weights], baselines: Sequence[str]
+) -> dict[str, list[int | None]]:
+    """Return scheme -> the preference on each pair; None if the pair has no such weights."""
+    weights: dict[str, list[Weights | None]] = {
+        EQUAL: [equal_weights(pair.aspects) for pair in pairs],
+        JUDGE: [pair.judge_weights for pair in pairs],
+        PEOPLE: [pair.people_weights for pair in pairs],
+        FITTED: [fitted.get(place) for place in range(len(pairs))],
+    }
+    preferences: dict[str, list[int | None]] = {
+        scheme: [None if own is None else pair.preference(own) for pair, own in zip(pairs, of_pairs, strict=True)]
+        for scheme, of_pairs in weights.items()
+    }
+    preferences |= {run: [pair.baselines.get(run) for pair in pairs] for run in baselines}
+    return {scheme: values for scheme, values in preferences.items() if any(value is not None for value in values)}
+
+
+def _agreement(pairs: Sequence[ScoredPair], values: Sequence[int | None]) -> Estimate:
+    used = [(value == pair.reference, pair) for value, pair in zip(values, pairs, strict=True) if value is not None]
+    return share_estimate([equal for equal, _ in used], [pair.group for _, pair in used], total=len(values))
+
+
+def _difference(
+    pairs: Sequence[ScoredPair], values: Sequence[int | None], less: Sequence[int | None], resamples: int
+) -> Estimate:
+    """Estimate the difference of two agreements on the pairs that have both."""
+    used = [(a, b, pair) for a, b, pair in zip(values, less, pairs, strict=True) if a is not None and b is not None]
+    gains = [float(a == pair.reference) - (b == pair.reference) for a, b, pair in used]
+    return mean_estimate(gains, groups=[pair.group for *_, pair in used], total=len(pairs), resamples=resamples)
 
 
 def fit(pairs: Sequence[ScoredPair]) -> tuple[dict[int, Weights], str]:
@@ -151,106 +145,6 @@ def _own_aspects(pair: ScoredPair, shared: Sequence[str], shares: Floats) -> Wei
     fitted = dict(zip(shared, shares.tolist(), strict=True))
     raw = [fitted[aspect] for aspect in pair.aspects]
     return dict(zip(pair.aspects, normalize_weights(raw), strict=True)) if sum(raw) > 0 else equal_weights(pair.aspects)
-
-
-@dataclass(frozen=True)
-class Trial:
-    """The pairs of one judge with their fitted weights."""
-
-    pairs: Sequence[ScoredPair]
-    fitted: Mapping[int, Weights]
-    resamples: int
-
-    @cached_property
-    def preferences(self) -> dict[str, list[int | None]]:
-        """Scheme -> the preference on each pair; None if the pair has no such weights."""
-        weighted: dict[str, Callable[[int, ScoredPair], Weights | None]] = {
-            EQUAL: lambda _, pair: equal_weights(pair.aspects),
-            JUDGE: lambda _, pair: pair.judge_weights,
-            PEOPLE: lambda _, pair: pair.people_weights,
-            FITTED: lambda place, _: self.fitted.get(place),
-        }
-        values_by_scheme = {
-            scheme: [
-                None if (own := weights(place, pair)) is None else pair.preference(own)
-                for place, pair in enumerate(self.pairs)
-            ]
-            for scheme, weights in weighted.items()
-        }
-        values_by_scheme[OWN_SUM] = [pair.own_preference for pair in self.pairs]
-        for run in self.baselines:
-            values_by_scheme[run] = [(pair.baselines or {}).get(run) for pair in self.pairs]
-        return {
-            scheme: values for scheme, values in values_by_scheme.items() if any(value is not None for value in values)
-        }
-
-    @cached_property
-    def baselines(self) -> list[str]:
-        """The runs in which the judge gave one overall score, the one of most items first."""
-        names = [run for pair in self.pairs for run in pair.baselines or ()]
-        return sorted(dict.fromkeys(names), key=lambda run: -names.count(run))
-
-    def agreements(self) -> list[SchemeRow]:
-        """Return each scheme's agreement, then the differences that answer the question."""
-        rows = [SchemeRow(scheme, "", self._share_of_equal(values)) for scheme, values in self.preferences.items()]
-        compared = [(EQUAL, run) for run in self.baselines]
-        compared += [(scheme, EQUAL) for scheme in (JUDGE, PEOPLE, FITTED, OWN_SUM)]
-        compared += [(JUDGE, run) for run in self.baselines]
-        known = self.preferences
-        return rows + [SchemeRow(a, b, self._difference(a, b)) for a, b in compared if a in known and b in known]
-
-    def _share_of_equal(self, values: Sequence[int | None]) -> Estimate:
-        used = [(value, pair) for value, pair in zip(values, self.pairs, strict=True) if value is not None]
-        equal = [value == pair.reference for value, pair in used]
-        return share_estimate(equal, [pair.group for _, pair in used], total=len(values))
-
-    def _difference(self, scheme: str, less: str) -> Estimate:
-        """Estimate the difference of two agreements on the pairs that have both."""
-        columns = zip(self.preferences[scheme], self.preferences[less], self.pairs, strict=True)
-        used = [(a, b, pair) for a, b, pair in columns if a is not None and b is not None]
-        gains = [float(a == pair.reference) - (b == pair.reference) for a, b, pair in used]
-        groups = [pair.group for *_, pair in used]
-        return mean_estimate(gains, groups=groups, total=len(self.pairs), resamples=self.resamples)
-
-    def changes(self) -> list[ItemDecisions]:
-        """Return the items on which two aggregations prefer different responses."""
-        found = []
-        for place, pair in enumerate(self.pairs):
-            preferences = {scheme: values[place] for scheme, values in self.preferences.items()}
-            if len({preference for preference in preferences.values() if preference is not None}) > 1:
-                found.append(ItemDecisions(pair.item, pair.criterion, pair.trace, pair.reference, preferences))
-        return found
-
-    def curve(self) -> list[CurvePoint]:
-        """Return the agreement with the k heaviest aspects, k from 1 to the size of the largest set, at most ten.
-
-        Aspects as heavy as the k-th are included. A pair with fewer than k aspects counts with all that it has.
-        """
-        pairs = [(pair, pair.judge_weights) for pair in self.pairs if pair.judge_weights]
-        groups = [pair.group for pair, _ in pairs]
-        largest = min(MAX_K, max((len(weights) for _, weights in pairs), default=0))
-        points = []
-        for k in range(1, largest + 1):
-            top = [heaviest_aspects(weights, k) for _, weights in pairs]
-            for weighting in (HEAVIEST, HEAVIEST_EQUAL):
-                used = top if weighting == HEAVIEST else [equal_weights(tuple(one)) for one in top]
-                equal = [pair.preference(one) == pair.reference for (pair, _), one in zip(pairs, used, strict=True)]
-                points.append(CurvePoint(k, weighting, share_estimate(equal, groups)))
-        return points
-
-    def mean_weights(self) -> list[WeightRow]:
-        """Return the mean weight of each aspect that several pairs have."""
-        given: dict[tuple[str, str], list[float]] = {}
-        for place, pair in enumerate(self.pairs):
-            sets = {JUDGE: pair.judge_weights, PEOPLE: pair.people_weights, FITTED: self.fitted.get(place)}
-            for scheme, weights in sets.items():
-                for aspect, weight in (weights or {}).items():
-                    given.setdefault((aspect, scheme), []).append(weight)
-        return [
-            WeightRow(aspect, scheme, sum(weights) / len(weights), len(weights))
-            for (aspect, scheme), weights in given.items()
-            if len(weights) > 1
-        ]
 
 
 def describe(judge: str, schemes: Sequence[SchemeRow]) -> tuple[str, str]:

@@ -48,7 +48,7 @@ def test_distances_of_the_sample(engine: Engine, study: Study) -> None:
     rows = {(row.rater_a, row.rater_b): row for row in weights.rows(engine, study, resamples=0)}
     assert rows["annotator 1", "annotator 3"].undefined == 1 and rows["people", "people"].units == 8
     pairs = {(row.rater_a, row.rater_b): row for row in weights.rows(engine, study, top_k_distance(2), resamples=0)}
-    assert pairs["people", "people"].undefined == 0 and weights.tables(engine, study).largest == 4
+    assert pairs["people", "people"].undefined == 0
 
 
 def test_withdrawn_weights_do_not_count(engine: Engine) -> None:
@@ -119,7 +119,6 @@ def test_the_sample_has_every_set_of_weights(engine: Engine, study: Study) -> No
     reports = {report.judge: report for report in weights.laboratory(engine, study, resamples=20)}
     report = reports["judge A · two judges · given aspects"]
     assert {row.scheme for row in report.schemes} == {EQUAL, JUDGE, PEOPLE, "judge A · direct scores"}
-    assert {point.k for point in report.curve} == {1, 2, 3, 4}
     with pytest.raises(TiebreakError):
         weights.laboratory(engine, study, reference="annotator:nobody")
 
@@ -135,6 +134,6 @@ def test_the_command_prints_the_answer_and_the_rows(tmp_path: Path) -> None:
     imports.import_records(connections.connect(address), "s", RECORDS)
     options = ["weights", "laboratory", "--study", "s", "--database", address]
     shown = CliRunner().invoke(cli.app, options)
-    assert "too few for a conclusion" in shown.stdout and "the 1 heaviest" in shown.stdout
+    assert "too few for a conclusion" in shown.stdout
     reports = json.loads(CliRunner().invoke(cli.app, [*options, "--json"]).stdout)
     assert reports[0]["schemes"][0]["agreement"]["items"] == 6
