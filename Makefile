@@ -14,7 +14,7 @@ PYTEST := $(BIN)/python -m pytest -q -n 4 --dist loadfile
 run: setup
 	@$(BIN)/python -m streamlit run app.py --server.port $(PORT)
 
-# Executes requested runs; on PostgreSQL any number of workers, on any machine, share them.
+# Executes requested runs; on PostgreSQL there can be any number of workers, on any machine.
 worker: setup
 	@$(BIN)/python cli.py server worker
 

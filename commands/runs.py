@@ -96,7 +96,7 @@ def run(
 ) -> None:
     """Run a protocol over a study's items.
 
-    Ctrl+C or SIGTERM cancels the run, for all workers that share it: no more calls are started, those in progress are
+    Ctrl+C or SIGTERM cancels the run, wherever it is executed: no more calls are started, those in progress are
     completed and stored, and nothing continues the run until it is resumed (--resume NAME, or the page Runs). After
     SIGKILL, a closed terminal or a loss of power the run is not cancelled: a server or worker on the database
     continues it.
@@ -190,7 +190,7 @@ def _reporting(quiet: bool) -> Iterator["Callable[[stored_runs.Progress | experi
                 if one.state != states.setdefault(one.run, one.state):
                     typer.echo(f"{one.run}: {_describe(one)}", err=True)
                     states[one.run] = one.state
-            note = " · ".join(filter(None, (progress.totals.describe_cost(), progress.pause)))
+            note = progress.totals.describe_cost()
             show(progress.done + progress.failed, progress.traces, note)
             if not quiet and not is_terminal and progress.summary() != previous:
                 previous = progress.summary()
@@ -222,19 +222,16 @@ def execute(
 
 
 def worker(
-    traces: Annotated[int, typer.Option(min=1, max=1000, help="Traces to execute at once, of all runs.")] = 32,
     grace: Annotated[float, typer.Option(min=0, help="Seconds to wait for calls in progress when it stops.")] = 60.0,
     database: output.DatabaseUrl = None,
 ) -> None:
-    """Execute requested runs until it is stopped; on PostgreSQL any number of workers share them."""
+    """Execute requested runs until it is stopped. Several workers execute several runs, each of them one at a time."""
     logs.configure()
     stopping = threading.Event()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopping.set())
-    worker = execution.RunWorker(
-        output.open_database(database, creates=True), router.Router, traces=traces, grace=grace
-    )
+    worker = execution.RunWorker(output.open_database(database, creates=True), router.Router, grace=grace)
     worker.start()
     typer.echo("Waiting for runs. Stop with Ctrl+C.", err=True)
     stopping.wait()

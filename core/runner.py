@@ -363,7 +363,7 @@ class _TraceRunner:
         if wait is None:
             raise _TraceCannotContinue(f"The call to {ask.speaker} failed: {error}")
         if isinstance(error, TemporaryFailure) and error.retry_after:
-            await self.limits.pause_model(ask.spec, error.retry_after)
+            self.limits.concurrency_limit(ask.spec).pause(error.retry_after)
         await self.limits.pause(wait)
 
 

@@ -210,7 +210,7 @@ def engine(request: pytest.FixtureRequest) -> "Iterator[Engine]":
     shared_engine: Engine = request.getfixturevalue("sqlite_engine" if request.param == "sqlite" else "postgres_engine")
     yield shared_engine
     with shared_engine.begin() as connection:
-        for owner in ("study", "annotator", "sign_in_attempt", "model_pause"):  # everything else is deleted with them
+        for owner in ("study", "annotator", "sign_in_attempt"):  # everything else is deleted with them
             connection.exec_driver_sql(f"DELETE FROM {owner}")
         clear_audit(connection)
 

@@ -34,15 +34,16 @@ class Limits:
     max_retry_after: float = 600.0
     budget: "Budget | None" = None
     cancelled: Callable[[], bool] = lambda: False
-    _concurrency_limits: dict[tuple[str, str | None], "ConcurrencyLimit"] = field(default_factory=dict, init=False)
+    concurrency: dict[tuple[str, str | None], "ConcurrencyLimit"] = field(default_factory=dict)
+    """The places at each model and address; runs with the same dictionary share them."""
 
     def concurrency_limit(self, spec: Spec) -> "ConcurrencyLimit":
         """Return the limit of one model at one address."""
         key = (spec.model, spec.address)
-        if key not in self._concurrency_limits:
+        if key not in self.concurrency:
             slots = min(self.parallel, local_server.SLOTS) if local_server.is_local(spec) else self.parallel
-            self._concurrency_limits[key] = ConcurrencyLimit(slots)
-        return self._concurrency_limits[key]
+            self.concurrency[key] = ConcurrencyLimit(slots)
+        return self.concurrency[key]
 
     def wait_before_retry(self, failures: int, error: TemporaryFailure) -> float | None:
         """Return the seconds before the next attempt; None when there is none.
@@ -53,10 +54,6 @@ class Limits:
         if failures >= self.max_tries or requested > self.max_retry_after:
             return None
         return requested + random.uniform(0, min(self.max_wait, self.backoff * 2 ** (failures - 1)))
-
-    async def pause_model(self, spec: Spec, seconds: float) -> None:
-        """Start no call to a model for some seconds, which its provider asked for (Retry-After)."""
-        self.concurrency_limit(spec).pause(seconds)
 
     async def pause(self, seconds: float) -> None:
         """Sleep in short steps; raises RunStopped when the run is cancelled in the meantime."""

@@ -4,7 +4,6 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Concatenate, ParamSpec, TypeVar
 
 from core.errors import TiebreakError
@@ -14,7 +13,7 @@ from core.llm.router import Router
 from storage.accounts import registry
 from storage.db import connections, errors, guards
 from storage.db.connections import Engine, Session
-from storage.runs import calls, runs
+from storage.runs import claims
 from storage.studies import studies, study_images
 from storage.transfer import deletions, imports, samples
 from storage.worker import RunWorker
@@ -24,7 +23,7 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 DAY_SECONDS = 24 * 3600.0
 WORKER_VARIABLE = "TIEBREAK_OWN_WORKER"
-NO_WORKER = "No worker is connected: requested runs wait until one is started (cli.py server worker)."
+NO_WORKER = "Requested runs wait for a worker (cli.py server worker)."
 
 
 def engine() -> Engine:
@@ -102,23 +101,16 @@ def has_own_worker() -> bool:
 
 
 def worker_problem() -> str:
-    """Return why requested runs are not executed, by this server or by workers of their own; empty while they are.
-
-    Workers of their own are registered on PostgreSQL only.
-    """
-    if has_own_worker():
-        return _workers[0].problem() if _workers else "The worker that executes runs is not running."
-    if engine().dialect.name != "postgresql":
+    """Return why this server does not execute requested runs; empty while it does, or if it leaves them to workers."""
+    if not has_own_worker():
         return ""
-    with suppress(TiebreakError, errors.DBAPIError):  # whether the database works is asked elsewhere
-        return "" if read(calls.count_workers) else NO_WORKER
-    return ""
+    return _workers[0].problem() if _workers else "The worker that executes runs is not running."
 
 
-def waiting_problem() -> str:
-    """Return why runs are not executed, if this server should execute them or a run waits for another worker."""
-    problem = worker_problem()
-    return problem if has_own_worker() or not problem or read(runs.is_any_requested) else ""
+def execution_problem() -> str:
+    """Return why requested runs are not executed, here or by workers of their own; empty while they are."""
+    is_waiting = not has_own_worker() and read(claims.unclaimed)
+    return NO_WORKER if is_waiting else worker_problem()
 
 
 def database_problem() -> str:

@@ -107,10 +107,9 @@ async def metrics(request: Request) -> Response:
 
 
 async def ready(_: Request) -> Response:
-    """Return "ok" for the database and the worker, or a sentence, with status 503 if there is one. A worker of its own
-    is only wanted while a run waits for it."""
+    """Return "ok" for the database and this server's worker, or a sentence, with status 503 if there is one."""
     database = await run_in_threadpool(resources.database_problem)
-    problems = {"database": database, "worker": await run_in_threadpool(resources.waiting_problem)}
+    problems = {"database": database, "worker": await run_in_threadpool(resources.worker_problem)}
     body = {part: problem or "ok" for part, problem in problems.items()}
     return JSONResponse(body, 503 if any(problems.values()) else 200, headers={"Cache-Control": "no-store"})
 

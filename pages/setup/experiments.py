@@ -15,7 +15,7 @@ def draw_overview(study: Study) -> None:
     listed = resources.read(experiments.of_study, study.id)
     if not listed:
         st.info("This study has no experiments yet. An experiment is a set of runs that differ in named settings.")
-    if problem := resources.worker_problem():
+    if problem := resources.execution_problem():
         st.warning(f"Runs are not being executed. {escape_markdown(problem)}", icon=":material/error:")
     if st.button("New experiment", type="primary", icon=":material/add:", key="new_experiment"):
         st.query_params["view"] = "new"

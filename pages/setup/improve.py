@@ -352,7 +352,7 @@ def draw_variants(study: Study, split: splits.Split, kind: Kind, criterion: str,
         f"Held-out items used for {escape_markdown(criterion)}: **{len(made):,} of {split.rule.evaluations:,}** "
         "planned evaluations"
     )
-    if problem := resources.worker_problem():
+    if problem := resources.execution_problem():
         st.warning(f"Runs are not being executed. {escape_markdown(problem)}", icon=":material/error:")
     if not of_criterion:
         st.info("No variant of this criterion yet. Propose one from the disagreements on development items.")

@@ -1,4 +1,4 @@
-"""Changes of the database that pages and workers wait for, without asking the database again and again.
+"""Changes of the database that pages look for, without reading what they show again and again.
 
 On PostgreSQL, triggers notify the channel CHANNEL when a transaction is committed: a notification
 names a topic, such as "study 3", "run 12" or "trace 345". Each process listens on one connection of its own. On SQLite
@@ -17,8 +17,6 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 CHANNEL = "tiebreak"
-# The topic of requests for runs: a run is created, resumed, cancelled or released.
-RUNS = "runs"
 # Seconds after which a version changes anyway: a claim can expire, and a notification can be lost.
 MAX_AGE = 10.0
 # The first and the longest wait between two attempts to connect.
@@ -56,17 +54,6 @@ def _commits(engine: Engine) -> Version:
                 _watchers.pop(engine).close()
             return (next(_unique),)
     return commits, time.monotonic() // MAX_AGE  # the file may have been replaced
-
-
-def wait(engine: Engine, known: Version, *topics: str, timeout: float) -> None:
-    """Return when the version of the topics is not `known` any more, or after `timeout` seconds.
-
-    On SQLite it waits for `timeout` seconds.
-    """
-    if engine.dialect.name != "postgresql":
-        time.sleep(timeout)
-    else:
-        _listener(engine).wait(known, topics, timeout)
 
 
 def stop(engine: Engine) -> None:
@@ -109,15 +96,6 @@ class _Listener:
             if not self._listening:
                 return (next(_unique),)
             return (*self._state(topics), time.monotonic() // MAX_AGE)
-
-    def wait(self, known: Version, topics: tuple[str, ...], timeout: float) -> None:
-        end = time.monotonic() + timeout
-        with self._changed:
-            while not self._listening or self._state(topics) == known[:-1]:
-                left = end - time.monotonic()
-                if left <= 0:
-                    return
-                self._changed.wait(left)
 
     def stop(self) -> None:
         self._stopping.set()

@@ -237,8 +237,7 @@ END $$
 NOTIFY_RUN = """
 CREATE OR REPLACE FUNCTION tiebreak_notify_run() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM pg_notify('tiebreak', 'runs'), pg_notify('tiebreak', 'run ' || NEW.id),
-        pg_notify('tiebreak', 'study ' || NEW.study_id);
+    PERFORM pg_notify('tiebreak', 'run ' || NEW.id), pg_notify('tiebreak', 'study ' || NEW.study_id);
     RETURN NULL;
 END $$
 """

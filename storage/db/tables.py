@@ -279,9 +279,6 @@ class RunRow(OfStudy, table=True):
     """Name -> sum over its calls, of a run that has ended: see `storage.runs.call_totals`."""
 
 
-CLAIMED = text("claimed_by IS NOT NULL")
-
-
 class TraceRow(OfStudy, table=True):
     """One item, or one pair of its responses, in a run."""
 
@@ -296,8 +293,6 @@ class TraceRow(OfStudy, table=True):
             "item_id",
             text("run_id DESC"),
         ),
-        # On PostgreSQL too; its option would import its dialect in every process, for 0.02 s.
-        Index(None, "claimed_by", sqlite_where=CLAIMED),
     )
     run_id: int = Field(foreign_key="run.id", ondelete="CASCADE")
     item_id: int = Field(foreign_key="item.id", ondelete="CASCADE")
@@ -312,7 +307,7 @@ class TraceRow(OfStudy, table=True):
     shown_orders: Any = Field(default=None, sa_column=value_column())
     """The distinct orders in which its turns show the responses, sorted; None until it has a verdict."""
     claimed_by: str | None = None
-    """The worker that claimed it; the claim counts while the worker has claimed the run or is alive: `claims`."""
+    """The worker that has begun it; the claim counts while that worker has claimed the run."""
 
 
 class EventRow(Table, table=True):
@@ -421,45 +416,6 @@ class AiuEditRow(OfStudy, table=True):
     number: int
     body: Any = Field(sa_column=Column(Json, nullable=False))
     at: datetime | None = None
-
-
-# Tables of workers that share runs: who they are, which calls they make, and what the runs have cost.
-
-
-class WorkerRow(Row, table=True):
-    """A worker that executes single traces. It is alive while it renews `seen_at`; see `storage.runs.calls`."""
-
-    name: str = Field(unique=True)
-    """Also in `claimed_by` of the traces that it executes."""
-    seen_at: datetime
-    """By the clock of the database."""
-
-
-class ReservationRow(Row, table=True):
-    """A call to a model in progress. It occupies one of the concurrent calls of its run to the model."""
-
-    __table_args__ = (Index(None, "run_id", "model"), Index(None, "worker_id"))
-    run_id: int = Field(foreign_key="run.id", ondelete="CASCADE")
-    worker_id: int = Field(foreign_key="worker.id", ondelete="CASCADE")
-    model: str
-    dollars: float = 0.0
-    """The most that it can cost, reserved from the ceiling of the run."""
-
-
-class SpendingRow(Table, table=True):
-    """What the calls of a run with a ceiling have cost, including calls whose events could not be stored."""
-
-    run_id: int = Field(primary_key=True, foreign_key="run.id", ondelete="CASCADE")
-    dollars: float = 0.0
-
-
-class ModelPauseRow(Table, table=True):
-    """Until when a provider lets a model be called by no process; see `storage.runs.calls`."""
-
-    model: str = Field(primary_key=True)
-    """The model with its address, as in the reservations."""
-    until: datetime
-    """By the clock of the database."""
 
 
 # Tables of improving a judge: the parts of items, variants, evaluations on held-out items, versions of criteria.

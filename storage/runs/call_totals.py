@@ -103,12 +103,6 @@ def of_ended_run(session: Session, run_id: int) -> dict[str, Any]:
     return _sums(session, col(EventRow.run_id) == run_id)
 
 
-def store_newer(session: Session, run: RunRow) -> None:
-    """Store the sums of an ended run again if it has events that are not in them."""
-    if run.id not in _current(session, [run.id]):
-        run.call_totals = of_ended_run(session, run.id)
-
-
 def update_runs(session: Session, run_ids: Sequence[int]) -> None:
     """Store the sums of runs again."""
     for run_id in run_ids:

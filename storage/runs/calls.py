@@ -4,76 +4,19 @@ The replies are shared by all runs of a database, so a call is paid once. A call
 until its reply is stored; a pending call whose worker has ended was interrupted, and may have been paid (decision 018).
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Text,
-    and_,
-    bindparam,
-    cast,
-    delete,
-    false,
-    func,
-    insert,
-    not_,
-    or_,
-    select,
-    update,
-)
-from sqlalchemy.orm import Mapped, Session
+from sqlalchemy import Text, and_, bindparam, cast, delete, false, func, not_, select
+from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from storage.db.columns import sanitize
-from storage.db.connections import clock, execute, insert_all, upsert, upsert_all
-from storage.db.tables import CallRow, ModelPauseRow, PendingCallRow, RunRow, Table, WorkerRow, now
+from storage.db.connections import clock, execute, insert_all, upsert_all
+from storage.db.tables import CallRow, PendingCallRow, RunRow, Table, now
 
 if TYPE_CHECKING:
     from core.llm.client import Reply
-
-
-# Workers that share the runs of a PostgreSQL database; each is registered while it is alive.
-
-# A worker that is not seen for this time has crashed: others continue its traces.
-WORKER_LEASE = timedelta(seconds=15)
-
-
-def register_worker(session: Session, name: str) -> int:
-    """Register a worker under a name that none had before, and return its id."""
-    query = insert(WorkerRow.__table__).values(name=name, seen_at=clock(session)).returning(col(WorkerRow.id))  # type: ignore[attr-defined]
-    return int(session.execute(query).scalar_one())
-
-
-def renew_worker(session: Session, worker_id: int) -> bool:
-    """Record that a worker is alive; return False if it has been removed: others may have claimed its traces."""
-    query = update(WorkerRow).where(col(WorkerRow.id) == worker_id).values(seen_at=clock(session))
-    return session.execute(query.returning(col(WorkerRow.id))).first() is not None
-
-
-def remove_worker(session: Session, worker_id: int) -> None:
-    """Remove a worker that ends, with its calls."""
-    session.execute(delete(WorkerRow).where(col(WorkerRow.id) == worker_id))
-
-
-def remove_crashed_workers(session: Session) -> None:
-    """Remove the workers that are not alive; the reservations of their calls are deleted with them."""
-    session.execute(delete(WorkerRow).where(col(WorkerRow.seen_at) <= clock(session) - WORKER_LEASE))
-
-
-def count_workers(session: Session) -> int:
-    """Return the number of workers that are alive."""
-    return session.scalar(select(func.count()).where(col(WorkerRow.seen_at) > clock(session) - WORKER_LEASE)) or 0
-
-
-def is_worker_alive(name: Mapped[str | None], at: datetime) -> ColumnElement[bool]:
-    """Return whether a worker of this name is alive."""
-    return (
-        select(col(WorkerRow.id))
-        .where(col(WorkerRow.name) == name, col(WorkerRow.seen_at) > at - WORKER_LEASE)
-        .exists()
-    )
 
 
 # In place of its name: people who see one study may have no access to the other.
@@ -139,8 +82,8 @@ def dollars(session: Session, run_ids: Sequence[int]) -> float:
 def count_interrupted(session: Session, run_ids: Sequence[int]) -> dict[int, int]:
     """Return run id -> number of calls that were pending when their worker ended: sent, or about to be sent."""
     at = clock(session)
-    is_alone = and_(col(RunRow.claimed_by) == col(PendingCallRow.worker), col(RunRow.claimed_until) > at)
-    is_ended = not_(or_(func.coalesce(is_alone, false()), is_worker_alive(col(PendingCallRow.worker), at)))
+    is_alive = and_(col(RunRow.claimed_by) == col(PendingCallRow.worker), col(RunRow.claimed_until) > at)
+    is_ended = not_(func.coalesce(is_alive, false()))
     query = (
         select(col(PendingCallRow.run_id), func.count())
         .join(RunRow, and_(col(RunRow.id) == col(PendingCallRow.run_id), is_ended))
@@ -175,56 +118,3 @@ def key_variables(settings: Any) -> list[str]:
 def model_names(settings: Any) -> list[str]:
     """Return the names of the models in nested settings."""
     return sorted({str(name) for name, *_ in stored_models(settings)})
-
-
-# Pauses that providers have asked for with Retry-After: every process on the database observes them.
-
-
-def pause_key(model: object, address: object) -> str:
-    """Return the name under which the pause of a model at an address is stored; None is the provider's own address."""
-    return f"{model} {address or ''}"
-
-
-def record_pause(session: Session, model: str, seconds: float) -> None:
-    """Let no process call a model, named with its address, for some seconds; a longer pause remains."""
-    at = clock(session)
-    session.execute(delete(ModelPauseRow).where(col(ModelPauseRow.until) <= at))
-    if remaining_pause(session).get(model, 0.0) < seconds:
-        upsert(session, ModelPauseRow, ["model"], {"model": model, "until": at + timedelta(seconds=seconds)})
-
-
-def remaining_pause(session: Session) -> dict[str, float]:
-    """Return the models that may not be called now, each with the remaining seconds."""
-    return {model: seconds for model, (_, seconds) in _pauses(session).items()}
-
-
-def describe_pauses(session: Session, run_ids: Collection[int]) -> dict[int, str]:
-    """Return run id -> until when its models may not be called, of those of the requested runs for which it is so.
-
-    Each text is a sentence without its full stop.
-    """
-    pauses = _pauses(session)
-    if not pauses:
-        return {}
-    query = select(col(RunRow.id), col(RunRow.settings), col(RunRow.extractor))
-    rows = session.execute(query.where(col(RunRow.id).in_(run_ids), col(RunRow.state) == "requested"))
-    described = {run: _describe(pauses, [settings, extractor]) for run, settings, extractor in rows}
-    return {run: text for run, text in described.items() if text}
-
-
-def _describe(pauses: Mapping[str, tuple[datetime, float]], settings: list[Any]) -> str:
-    names = {pause_key(name, address): name for name, address, *_ in stored_models(settings)}
-    return "; ".join(
-        f"the provider of {names[model]} asked to wait until {until.astimezone(UTC):%H:%M:%S} UTC"
-        for model, (until, _) in sorted(pauses.items())
-        if model in names
-    )
-
-
-def _pauses(session: Session) -> dict[str, tuple[datetime, float]]:
-    """Return the models that may not be called now, each with the end of its pause and the seconds until then."""
-    rows = session.execute(select(col(ModelPauseRow.model), col(ModelPauseRow.until))).all()
-    if not rows:  # almost always, before every call
-        return {}
-    at = clock(session)
-    return {model: (until, (until - at).total_seconds()) for model, until in rows if until > at}

@@ -174,8 +174,6 @@ class Progress:
     """The process that executes a run, if it has not renewed its claim: it may have ended."""
     claim_seconds: int = 0
     """The seconds after which another process continues the run of an unseen one."""
-    pause: str = ""
-    """Until when models may not be called, because their providers asked for it; empty if none did."""
     concurrency: float = 0.0
     """The mean number of calls in flight in the same minutes."""
     statuses: tuple[RunStatus, ...] = ()
@@ -217,7 +215,7 @@ class Progress:
             parts.append(f"{self.per_minute:,.0f} traces a minute")
             if self.seconds_left is not None:
                 parts.append(f"{format_minutes(self.seconds_left)} left")
-        return "; ".join(filter(None, [*parts, self.pause]))
+        return "; ".join(parts)
 
     @property
     def wait(self) -> str:
@@ -323,7 +321,6 @@ def progress(session: Session, experiment_id: int, since: datetime | None = None
     by_run = runs.progress_by_run(session, ids)
     of_runs = list(by_run.values())
     rate = rate_of(session, ids, since)
-    pauses = [pause for one in of_runs for pause in one.pause.split("; ")]
     unseen, claim_seconds = _unseen_worker(session, ids)
     return Progress(
         runs=len(ids),
@@ -345,7 +342,6 @@ def progress(session: Session, experiment_id: int, since: datetime | None = None
         problem=_describe_stopped([run for run in of_experiment if run.state == "stopped"]),
         unseen=unseen,
         claim_seconds=claim_seconds,
-        pause="; ".join(dict.fromkeys(filter(None, pauses))),
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, false, func, or_, select, update
+from sqlalchemy import ColumnElement, Select, false, func, select, update
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -66,8 +66,6 @@ class Progress:
     totals: call_totals.Totals
     first_problem: str = ""
     """Why the first failed trace failed; empty if none did."""
-    pause: str = ""
-    """Until when a model of the run may not be called, because its provider asked for it; empty if none did."""
 
     def summary(self) -> str:
         """Return one sentence without its full stop. An unknown price is never shown as $0.00."""
@@ -79,7 +77,7 @@ class Progress:
         return (
             f"{self.done + self.failed} of {self.traces} traces: {self.agreed} agreed, {self.disputed} disputed, "
             f"{self.no_verdict} no verdict, {failed.rstrip('.')}; {totals.describe_calls()}, "
-            f"{totals.describe_tokens()}, {totals.describe_cost()}, {errors}{note}{self.pause and f'; {self.pause}'}"
+            f"{totals.describe_tokens()}, {totals.describe_cost()}, {errors}{note}"
         )
 
 
@@ -211,14 +209,10 @@ def progress_by_run(session: Session, run_ids: Sequence[int]) -> dict[int, Progr
         counts[run_id][outcome] = count
     totals = call_totals.by_run(session, run_ids)
     problems = _first_problems(session, [run_id for run_id in run_ids if counts[run_id].get("failed")])
-    pauses = calls.describe_pauses(session, run_ids)
-    return {
-        run_id: _progress(counts[run_id], totals[run_id], problems.get(run_id, ""), pauses.get(run_id, ""))
-        for run_id in run_ids
-    }
+    return {run_id: _progress(counts[run_id], totals[run_id], problems.get(run_id, "")) for run_id in run_ids}
 
 
-def _progress(counts: Mapping[str, int], totals: call_totals.Totals, first_problem: str, pause: str) -> Progress:
+def _progress(counts: Mapping[str, int], totals: call_totals.Totals, first_problem: str) -> Progress:
     verdicts = {outcome: counts.get(outcome, 0) for outcome in ("agreed", "disputed", "no_verdict")}
     return Progress(
         traces=sum(counts.values()),
@@ -227,7 +221,6 @@ def _progress(counts: Mapping[str, int], totals: call_totals.Totals, first_probl
         **verdicts,
         totals=totals,
         first_problem=first_problem,
-        pause=pause,
     )
 
 
@@ -245,18 +238,13 @@ def cancel(session: Session, run_id: int) -> None:
     """Request that a run stops. Stored events remain, and the run can be resumed."""
     row = claims.locked(session, run_id)
     if row.state == "requested":
-        row.state = "cancelling" if claims.is_executed(session, row) else "cancelled"
+        row.state = "cancelling" if claims.is_active(row, clock(session)) else "cancelled"
 
 
 def executed_state(session: Session, run_id: int) -> str:
     """Return the state of a run of which calls may be in progress; empty if no worker executes it."""
     row = claims.locked(session, run_id)
-    return row.state if claims.is_executed(session, row) else ""
-
-
-def is_any_requested(session: Session) -> bool:
-    """Return whether a run waits for a worker, or is executed by one."""
-    return session.scalar(select(col(RunRow.id)).where(col(RunRow.state) == "requested").limit(1)) is not None
+    return row.state if claims.is_active(row, clock(session)) else ""
 
 
 def resume(session: Session, run_id: int, ceiling: float | None = None, *, interrupted: bool = False) -> None:
@@ -269,7 +257,7 @@ def resume(session: Session, run_id: int, ceiling: float | None = None, *, inter
     row = claims.locked(session, run_id)
     if row.source != "live":
         raise TiebreakError("Only a run that was created here can be resumed; this one was imported.")
-    if row.state == "requested" and not (interrupted and not claims.is_executed(session, row)):
+    if row.state == "requested" and not (interrupted and not claims.is_active(row, clock(session))):
         raise TiebreakError(f"The run {row.name!r} is requested already, so it was not resumed again.")
     registry.get(row.protocol)
     session.execute(
@@ -278,7 +266,6 @@ def resume(session: Session, run_id: int, ceiling: float | None = None, *, inter
         .values(outcome="waiting", problem="")
     )
     row.state, row.problem, row.ended_at, row.call_totals = "requested", "", None, None
-    claims.forget_spending(session, run_id)
     if ceiling is not None and row.experiment_id is not None:
         raise TiebreakError("This run is part of an experiment; the cost limit of the experiment applies.")
     changed = ceiling is not None and ceiling != row.ceiling
@@ -302,8 +289,7 @@ def _record(session: Session, row: RunRow, change: str) -> None:
 
 def _with_activity(at: datetime) -> Select[RunRow, bool]:
     """Select runs, and whether workers execute them at a time of the database's clock."""
-    alone = func.coalesce(col(RunRow.claimed_until) > at, false())
-    return select(RunRow, or_(alone, claims.any_alive(at)))
+    return select(RunRow, func.coalesce(col(RunRow.claimed_until) > at, false()))
 
 
 def _run(row: RunRow, active: bool) -> Run:

@@ -36,7 +36,6 @@ from storage.db.connections import batches, clock, upsert
 from storage.db.guards import STUDY, reading_for
 from storage.db.tables import EventRow, ItemRow, LiveTraceRow, OpinionRow, RunRow, TargetRow, TraceRow
 from storage.labels import targets
-from storage.runs import calls
 from storage.runs.events import parse_event
 
 # Which traces of a study are listed, and their number.
@@ -105,10 +104,9 @@ def outcome_on(criterion: str | None) -> SQLColumnExpression[str]:
 
 
 def is_claimed(at: datetime) -> ColumnElement[bool]:
-    """Return whether a trace is claimed by a worker that is alive, or by the one that has claimed its run."""
-    is_own = func.coalesce(col(TraceRow.claimed_by) == col(RunRow.claimed_by), false())
-    alone = and_(is_own, func.coalesce(col(RunRow.claimed_until) > at, false()))
-    return or_(alone, calls.is_worker_alive(col(TraceRow.claimed_by), at))
+    """Return whether a trace is claimed by the worker that has claimed its run and is alive."""
+    is_own = and_(col(TraceRow.claimed_by) == col(RunRow.claimed_by), col(RunRow.claimed_until) > at)
+    return func.coalesce(is_own, false())
 
 
 def _conditions(filter: Filter, at: datetime) -> list[ColumnElement[bool]]:

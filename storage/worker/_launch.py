@@ -383,8 +383,7 @@ async def execute_here(
     """Execute a run until it ends; `report` is called about once a second when there is progress.
 
     `notify` is called with a sentence if the claim of another process is waited for.
-    A run that workers share is left to them and waited for, also if they have claimed it during an outage of the
-    database. The first of the `requests` to stop cancels the run, for them too.
+    A run that another process has claimed is waited for. The first of the `requests` to stop cancels it there too.
     Raises DatabaseUnavailable after an outage of `outages.OUTAGE_SECONDS`.
     """
     run, _ = progress(engine, run_id)

@@ -210,21 +210,11 @@ class EventNotStored(TiebreakError):
     """An event that the database does not accept; other events are stored."""
 
 
-# Locks the claim of traces until the end of the transaction; raises ClaimLost if they are not the worker's any more. A
-# worker that was suspended longer than its claim writes nothing over the work of its successor.
-Fence = Callable[[Session, Sequence[int]], None]
-
-
-def run_claim(run_id: int, worker: str) -> Fence:
-    """Return the fence of a worker that has claimed a run as a whole."""
-    return lambda session, _: claims.lock_claim(session, run_id, worker)
-
-
 class EventWriter:
-    """Stores the events of the traces that a worker has claimed; each waits for its commit."""
+    """Stores the events of a run that a worker has claimed; each waits for its commit."""
 
-    def __init__(self, transactions: Transactions, fence: Fence) -> None:
-        self._transactions, self._fence = transactions, fence
+    def __init__(self, transactions: Transactions, run_id: int, worker: str) -> None:
+        self._transactions, self._run_id, self._worker = transactions, run_id, worker
         self.live = LiveTraces(transactions.engine)
         """The open calls of the traces, for people who watch them."""
         self._appending = Operation(Order.events, self._append)
@@ -245,7 +235,7 @@ class EventWriter:
             raise EventNotStored(f"An event could not be stored ({type(error).__name__}).") from error
 
     def _append(self, session: Session, batch: list[outcomes.NewEvent], repeated: bool) -> list[None]:
-        self._fence(session, sorted({event.trace_id for event in batch}))
+        claims.lock_claim(session, self._run_id, self._worker)
         missing = batch
         if repeated:
             numbers = events.next_sequence_numbers(session, [event.trace_id for event in batch])

@@ -1,7 +1,7 @@
 """The execution of a run by one process: it claims the run, and executes its traces until none is waiting.
 
 The database is the only channel between a run and a page, and between processes. Any process may request a run; after a
-crash another one continues from the stored events. `storage.worker._shared_runs` shares a run among processes.
+crash another one continues from the stored events.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Generic
+from typing import Generic
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -24,15 +24,14 @@ from sqlalchemy.orm import Session
 from core.errors import RunStopped, TiebreakError
 from core.llm import costs
 from core.llm.client import Model
-from core.llm.limits import Budget, ConcurrencyLimit
+from core.llm.limits import Budget, ConcurrencyLimit, Limits
 from core.llm.router import Router
 from storage.db import guards
-from storage.db.connections import read, write
+from storage.db.connections import clock, read, write
 from storage.db.errors import DatabaseUnavailable
-from storage.runs import calls, claims, runs
+from storage.runs import claims, runs
 from storage.runs.claims import MAX_INITIAL_FAILURES
 from storage.worker import _outages
-from storage.worker._shared_runs import ProcessLimits
 from storage.worker._stored_calls import StoredCalls
 from storage.worker._trace_execution import (
     HEARTBEAT_SECONDS,
@@ -45,11 +44,7 @@ from storage.worker._trace_execution import (
     update_prompts,
     worker_name,
 )
-from storage.worker._transactions import EventWriter, Transactions, run_claim
-
-if TYPE_CHECKING:
-    from storage.worker._shared_runs import SharedRuns
-
+from storage.worker._transactions import EventWriter, Transactions
 
 log = logging.getLogger("tiebreak")
 ONLY_FAILURES = "only failures"
@@ -63,7 +58,7 @@ class _RunExecution:
     run: runs.Run
     model: Model
     worker: str
-    limits: ProcessLimits
+    limits: Limits
     writer: EventWriter
     stopped: str = ""
     """The reason why the run ends early; empty while it may continue."""
@@ -72,7 +67,7 @@ class _RunExecution:
     setup: RunSetup = field(init=False)
 
     async def execute(self) -> None:
-        """Claim and execute traces, `at_once` or the last `2 * at_once`, until none is waiting or the run stops.
+        """Claim and execute traces, `at_once`, until none is waiting or the run stops.
 
         Raises TiebreakError if the protocol is not installed or the settings are not valid.
         """
@@ -87,8 +82,7 @@ class _RunExecution:
                 free = 0 if self.stopped else at_once - len(running)
                 # A claim is a transaction: it is worth while for a quarter of the places, or when nothing runs.
                 if free and ((more and free >= at_once // 4) or not running):
-                    # The last traces start together: those that start alone at the end leave places unused.
-                    claimed = await _outages.through_outage(partial(self._claim, free, at_once))
+                    claimed = await _outages.through_outage(partial(self._claim, free))
                     more = len(claimed) == free  # otherwise none is waiting
                     running |= {asyncio.create_task(self._execute_trace(trace)) for trace in claimed}
                 if not running:
@@ -113,8 +107,8 @@ class _RunExecution:
         if not self.ended and self.failed == MAX_INITIAL_FAILURES:
             self.stopped = ONLY_FAILURES
 
-    def _claim(self, limit: int, rest: int) -> list[LoadedTrace]:
-        claim = partial(claims.claim_traces, run_id=self.run.id, worker=self.worker, limit=limit, rest=rest)
+    def _claim(self, limit: int) -> list[LoadedTrace]:
+        claim = partial(claims.claim_traces, run_id=self.run.id, worker=self.worker, limit=limit)
         claimed = write(self.engine, claim)
         return load_traces(self.engine, self.setup, claimed)
 
@@ -157,14 +151,12 @@ async def execute_run(
     def must_end() -> bool:
         return cancelled.is_set() or (stopping is not None and stopping.is_set())
 
-    limits = ProcessLimits(
-        engine, parallel=run.parallel, budget=budget, cancelled=must_end, concurrency=shared.concurrency
-    )
+    limits = Limits(parallel=run.parallel, budget=budget, cancelled=must_end, concurrency=shared.concurrency)
     transactions = Transactions(engine)
-    writer = EventWriter(transactions, run_claim(run_id, worker))
+    writer = EventWriter(transactions, run_id, worker)
     stored_calls = StoredCalls(model, engine, run, worker, transactions, folder)
     execution = _RunExecution(engine, run, stored_calls, worker, limits, writer)
-    async with _heartbeat(engine, run_id, worker, cancelled, limits):
+    async with _heartbeat(engine, run_id, worker, cancelled):
         try:
             state, problem = await _outcome(execution, must_end)
         finally:  # also if this is cancelled: replies that have arrived are not paid for again
@@ -193,24 +185,15 @@ async def _outcome(execution: _RunExecution, must_end: Callable[[], bool]) -> tu
 
 
 @asynccontextmanager
-async def _heartbeat(
-    engine: Engine, run_id: int, worker: str, cancelled: threading.Event, limits: ProcessLimits
-) -> AsyncIterator[None]:
-    """Renew the worker's claims during the body, and observe the pauses that other processes were asked for.
-
-    Sets `cancelled` when the run is cancelled or claimed by another worker.
-    """
-
-    def renew(session: Session) -> tuple[bool, dict[str, float]]:
-        return claims.renew_claim(session, run_id, worker), calls.remaining_pause(session)
+async def _heartbeat(engine: Engine, run_id: int, worker: str, cancelled: threading.Event) -> AsyncIterator[None]:
+    """Renew the worker's claim during the body; set `cancelled` when the run is cancelled or claimed by another."""
+    renew = partial(claims.renew_claim, run_id=run_id, worker=worker)
 
     async def beat() -> None:
         interrupted = False
         while True:  # after a cancel too: the claim holds until the running traces have ended
             try:
-                is_claimed, pauses = await asyncio.to_thread(write, engine, renew)
-                limits.observe(pauses)
-                if not is_claimed:
+                if not await asyncio.to_thread(write, engine, renew):
                     cancelled.set()
                 if interrupted:
                     log.warning("The database is available again.")
@@ -255,14 +238,13 @@ class RunExecutions:
         self.model: Model | None = None
         self.running: set[asyncio.Task[None]] = set()
 
-    def claim(self) -> dict[int, str]:
-        """Return the runs that were claimed for the free places, each with the name of its claim."""
+    def claim(self, most: float = inf) -> dict[int, str]:
+        """Return the runs that were claimed for the free places, at most `most`, each with the name of its claim."""
+        free = min(self._at_once - len(self.running), most)
         claimed: dict[int, str] = {}
-        for run_id in read(self._engine, self._find) if len(self.running) < self._at_once else ():
+        for run_id in read(self._engine, self._find) if free > 0 else ():
             worker = worker_name()
-            if len(self.running) + len(claimed) < self._at_once and write(
-                self._engine, partial(claims.claim_run, run_id=run_id, worker=worker)
-            ):
+            if len(claimed) < free and write(self._engine, partial(claims.claim_run, run_id=run_id, worker=worker)):
                 claimed[run_id] = worker
         return claimed
 
@@ -276,8 +258,8 @@ class RunExecutions:
             self.running.add(asyncio.create_task(execution))
 
     async def step(self) -> None:
-        """Claim runs for the free places, and start them."""
-        self.start(await asyncio.to_thread(self.claim))
+        """Claim and start the next run; the ones after it are left to other workers until the next step."""
+        self.start(await asyncio.to_thread(self.claim, 1))
 
     async def wait(self, seconds: float) -> None:
         """Wait until a run ends, or for some seconds; raises the error of an execution that has ended."""
@@ -343,8 +325,8 @@ async def execute_until_ended(
 ) -> _outages.Result:
     """Execute work until it has ended; `report` is called about once a second when there is progress.
 
-    `notify` is called with a sentence if the claim of another process is waited for. Runs that workers share are left
-    to them and waited for. The first of the `requests` to stop cancels the work, for them too.
+    `notify` is called with a sentence if the claim of another process is waited for. The first of the `requests` to
+    stop cancels the work, for other processes too.
     """
     requests = requests or _outages.StopRequests()
     shared = SharedByRuns() if work.at_once > 1 else None
@@ -387,7 +369,7 @@ async def _execute_until_ended(
         report(progress)
         if not is_left:
             return progress
-        if seconds_left is None:  # nobody has claimed it, or workers share it
+        if seconds_left is None:
             waiting_since = None
         elif waiting_since is None:
             waiting_since = time.monotonic()
@@ -409,21 +391,18 @@ STALLED_SECONDS = 60.0
 STORING_SECONDS = 3.0
 # For operations of the database, which may wait for locks.
 THREADS = 16
+# After an outage of the database every claim seems to have expired: workers that are alive renew theirs in this time.
+RENEWAL_SECONDS = 3 * HEARTBEAT_SECONDS
 
 
 class RunWorker:
-    """Executes every requested run, and continues after errors.
+    """Executes every requested run that no other worker executes, and continues after errors."""
 
-    On SQLite it executes whole runs; on PostgreSQL it shares the traces of a run with other workers, and executes
-    `traces` at once.
-    """
-
-    def __init__(
-        self, engine: Engine, model: Callable[[], Model], *, traces: int | None = None, grace: float = 4.0
-    ) -> None:
+    def __init__(self, engine: Engine, model: Callable[[], Model], *, grace: float = 4.0) -> None:
         """Create a worker that waits `grace` seconds for calls in progress when it is stopped."""
-        self._engine, self._create_model, self._traces, self._grace = engine, model, traces, grace
+        self._engine, self._grace = engine, grace
         self._stopping = threading.Event()
+        self._executions = RunExecutions(engine, model, self._stopping, grace=grace)
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="run worker", daemon=True)
         self._last_query = time.monotonic()
         self._problem = ""
@@ -433,7 +412,7 @@ class RunWorker:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the thread. Another worker can continue its traces."""
+        """Stop the thread. Another worker can continue its runs."""
         self._stopping.set()
         self._thread.join(timeout=self._grace + STORING_SECONDS)
 
@@ -448,10 +427,13 @@ class RunWorker:
     async def _serve(self) -> None:
         guards.read_freely()
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS))
-        executor, wait = self._create_executor(), POLL_SECONDS
+        wait = POLL_SECONDS
         while not self._stopping.is_set():
             try:
-                await executor.step()
+                if self._problem:
+                    await asyncio.to_thread(read, self._engine, clock)
+                    await asyncio.sleep(RENEWAL_SECONDS)
+                await self._executions.step()
                 if self._problem:
                     log.info("Requested runs are executed again.")
                 self._problem = ""
@@ -461,18 +443,10 @@ class RunWorker:
                 self._report(error)
             self._last_query = time.monotonic()
             try:
-                await executor.wait(wait)
+                await self._executions.wait(wait)
             except Exception as error:
                 log.error("A run could not be ended; it is continued when its claim has expired.", exc_info=error)
-        await executor.end()
-
-    def _create_executor(self) -> "RunExecutions | SharedRuns":
-        """Return what steps, waits for the next step, and ends in the event loop of the thread."""
-        if self._engine.dialect.name != "postgresql":
-            return RunExecutions(self._engine, self._create_model, self._stopping, grace=self._grace)
-        from storage.worker._shared_runs import TRACES, SharedRuns
-
-        return SharedRuns(self._engine, self._create_model, traces=self._traces or TRACES, grace=self._grace)
+        await self._executions.end()
 
     def _report(self, error: Exception) -> None:
         is_expected = isinstance(error, TiebreakError)

@@ -187,13 +187,3 @@ def test_costs_of_verdicts_and_discussions_do_not_read_the_events_of_judges_with
 
     (costs,) = [text for text, _ in statements_of(engine, read) if "FROM event" in text]
     assert "body" not in costs
-
-
-def test_whether_runs_are_executed_is_read_from_the_claimed_traces(studies_by_size):
-    engine, study = studies_by_size[20]
-    with connections.reading(engine) as session:
-        (statement,) = statements_of(engine, lambda: runs.of_study(session, study.id))[-1:]
-    with engine.connect() as connection:
-        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement[0]}", statement[1]).all()
-    read = [row.detail for row in plan if re.match(r"(SEARCH|SCAN) trace\b", row.detail)]
-    assert read and all("ix_trace_claimed_by" in step for step in read)

@@ -37,7 +37,6 @@ ROLES = {
 }
 UNPROTECTED = {
     **dict.fromkeys(("trace", "event", "call", "pending_call", "unread_reply", "opinion"), "stored by workers"),
-    **dict.fromkeys(("worker", "reservation", "spending", "model_pause"), "stored by workers"),
     **dict.fromkeys(("opinion_view", "visitor_view"), "records what the person has seen"),
     **dict.fromkeys(("login", "api_token"), "of the person's own account"),
     "target": "every look at an item may add its targets; they have no value",

@@ -20,7 +20,7 @@ from storage.db.connections import reading, writing
 from storage.db.tables import EventRow, RunRow, TargetRow, TraceRow
 from storage.labelling import claims as queue_claims
 from storage.labels import targets
-from storage.runs import call_totals, calls, claims, outcomes, readings, runs, trace_opinions, traces
+from storage.runs import call_totals, claims, outcomes, readings, runs, trace_opinions, traces
 from storage.runs.call_totals import Totals
 from storage.runs.calls import model_names
 from storage.runs.outcomes import NewEvent
@@ -232,24 +232,6 @@ def test_events_after_the_end_of_a_run_are_in_its_sums(engine, a_trace_id):
     append(engine, a_trace_id, 1, a_turn(1), a_verdict())
     totals, statements = totals_with_statements(engine, run_id)
     assert (totals.calls, len(statements)) == (2, 1)
-
-
-def test_calls_in_flight_when_a_run_is_stopped_are_in_its_sums_when_the_last_has_ended(engine, a_study):
-    with writing(engine) as session:
-        fields = {"protocol": "scaleeval", "criterion": "helpfulness", "settings": {}, "prompts": {}}
-        run_id = runs.create(session, a_study.id, "shared", **fields)
-        calls.register_worker(session, "worker")
-        claimed = claims.claim_shared(session, run_id, "worker", 2)
-    append(engine, claimed[0].id, 0, a_turn(0))
-    write(engine, claims.stop, run_id, "The ceiling is reached.")
-    stored = []
-    for claim in claimed:
-        append(engine, claim.id, 1, a_turn(1))
-        write(engine, claims.release_trace, claim, "worker")
-        stored.append(run_of(engine, claim.id)[1]["calls"])
-    assert stored == [1, 3], "one query over all events, after the last call"
-    totals, statements = totals_with_statements(engine, run_id)
-    assert (totals.calls, statements) == (3, [])
 
 
 # Estimates of runs compared with the recorded usage of the sample studies

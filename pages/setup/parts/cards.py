@@ -19,7 +19,7 @@ from storage.accounts import access
 from storage.accounts.access import Permission
 from storage.accounts.registry import Actor
 from storage.db import audit, connections, guards
-from storage.runs import calls, experiments, inputs, runs
+from storage.runs import experiments, inputs, runs
 from storage.studies import studies
 from storage.studies.studies import Study
 from storage.worker import Plan, plan, start
@@ -80,15 +80,14 @@ def draw_runs(study: Study, runs_on_page: Sequence[runs.Run]) -> None:
 
 
 def _draw_runs(study: Study, key: str, run_ids: Sequence[int]) -> None:
-    def read() -> tuple[list[runs.Run], Mapping[int, runs.Progress], int]:
+    def read() -> tuple[list[runs.Run], Mapping[int, runs.Progress]]:
         with connections.reading(resources.engine()) as session:
             progress = runs.progress_by_run(session, run_ids)
-            return runs.by_ids(session, run_ids), progress, calls.count_workers(session)
+            return runs.by_ids(session, run_ids), progress
 
-    found, progress, workers = live.load(f"runs_{key}", tuple(f"run {number}" for number in run_ids), read)
+    found, progress = live.load(f"runs_{key}", tuple(f"run {number}" for number in run_ids), read)
     is_waiting = any(run.state == "requested" for run in found) and not any(run.active for run in found)
-    others = "" if workers else resources.NO_WORKER
-    if is_waiting and (problem := resources.worker_problem() if resources.has_own_worker() else others):
+    if is_waiting and (problem := resources.execution_problem()):
         st.warning(f"Runs are not being executed. {escape_markdown(problem)}", icon=":material/error:")
     for run in found:
         with st.container(border=True, key=f"run-{run.id}"):
@@ -109,7 +108,7 @@ def _draw_run(study: Study, run: runs.Run, progress: runs.Progress) -> None:
     _draw_heading(run.name, state, (protocol, run.criterion, since), draw_actions)
     share = progress.done / progress.traces if progress.traces else float(run.state not in ACTIVE_RUNS)
     text = f"{progress.done:,} of {numbers.format_count(progress.traces, 'trace')} done"
-    _draw_progress(share, text, progress.summary(), progress.pause, run.problem)
+    _draw_progress(share, text, progress.summary(), "", run.problem)
 
 
 def _draw_run_actions(study: Study, run: runs.Run, progress: runs.Progress) -> None:

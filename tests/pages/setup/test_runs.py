@@ -14,7 +14,7 @@ from pages.parts.text import escape_markdown
 from pages.setup.parts import settings_form
 from storage.db import connections
 from storage.db.tables import RunRow, TraceRow
-from storage.runs import aius, calls, runs
+from storage.runs import aius, claims, runs
 from storage.runs.runs import Run
 from storage.studies import studies
 from storage.transfer import text_metrics
@@ -190,17 +190,13 @@ def test_a_prompt_with_wrong_placeholders_is_refused_and_another_one_is_replaced
     assert study_runs()[0].prompts["opinion"] == ours
 
 
-def test_a_run_is_cancelled_and_resumed_and_states_until_when_its_provider_asked_to_wait() -> None:
+def test_a_run_is_cancelled_and_resumed() -> None:
     run = a_run()
     app = visit("setup/runs")
     app.button(key=f"cancel_{run.id}").click().run()
     assert "Cancelled" in page_text(app)
     app.button(key=f"resume_{run.id}").click().run()
     assert study_runs()[0].state == "requested"
-    with connections.writing(resources.engine()) as session:
-        session.get_one(RunRow, run.id).settings = {"judges": [{"model": "gpt-9", "address": None}]}
-        calls.record_pause(session, calls.pause_key("gpt-9", None), 90.0)
-    assert "the provider of gpt-9 asked to wait until" in page_text(visit("setup/runs"))
 
 
 def test_a_run_at_its_cost_limit_is_resumed_with_a_higher_one() -> None:
@@ -215,11 +211,11 @@ def test_a_run_at_its_cost_limit_is_resumed_with_a_higher_one() -> None:
 
 def test_a_requested_run_without_any_worker_says_how_to_start_one(monkeypatch: pytest.MonkeyPatch) -> None:
     a_run()
-    assert "No worker is connected" not in page_text(visit("setup/runs"))
+    assert "Requested runs wait for a worker" not in page_text(visit("setup/runs"))
     monkeypatch.setenv("TIEBREAK_OWN_WORKER", "off")
-    assert "No worker is connected" in page_text(visit("setup/runs"))
-    write(resources.engine(), calls.register_worker, "another machine")
-    assert "No worker is connected" not in page_text(visit("setup/runs"))
+    assert "Requested runs wait for a worker" in page_text(visit("setup/runs"))
+    write(resources.engine(), claims.claim_run, study_runs()[0].id, "another machine")
+    assert "Requested runs wait for a worker" not in page_text(visit("setup/runs"))
 
 
 def statements_with_runs(count: int) -> int:
@@ -236,7 +232,6 @@ def statements_with_runs(count: int) -> int:
 
 
 def test_the_number_of_statements_does_not_grow_with_the_runs() -> None:
-    write(resources.engine(), calls.record_pause, calls.pause_key("gpt-9", None), 90.0)
     assert statements_with_runs(1) == statements_with_runs(3)
     assert len(study_runs()) == 16
 

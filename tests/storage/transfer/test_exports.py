@@ -190,7 +190,6 @@ NOT_EXPORTED = {
         "accounts are those of one server",
     ),
     "audit": "the log of this server",
-    **dict.fromkeys(("worker", "reservation", "spending", "model_pause"), "workers are those of one database"),
     "call": "stored replies are those of one database: the turns of the runs contain them",
     "pending_call": "workers are those of one database",
     "live_trace": "open calls are those of one database",

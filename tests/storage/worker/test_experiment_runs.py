@@ -17,8 +17,7 @@ from core.trace import Ask, Usage, VerdictReached
 from storage.db.connections import reading, writing
 from storage.db.tables import EventRow, RunRow
 from storage.reports import peer_reviews
-from storage.runs import calls, claims, experiments, runs, traces
-from storage.runs.calls import stored_models
+from storage.runs import claims, experiments, runs, traces
 from storage.runs.experiments import rate_of
 from storage.studies.studies import Study
 from storage.transfer import imports
@@ -406,15 +405,6 @@ def test_the_rate_is_without_the_pause_between_two_executions(engine: Engine, a_
         assert rate_of(session, ids).per_minute == pytest.approx(30, rel=0.1)
         assert rate_of(session, ids[:2]).per_minute == pytest.approx(60 * 6 / 101, rel=0.1)
         assert rate_of(session, ids, at).per_minute == 0
-
-
-def test_the_progress_states_a_wait_that_a_provider_asked_for(engine: Engine, a_study: Study) -> None:
-    experiment_id = begin(engine, a_study)
-    with writing(engine) as session:
-        name, address, *_ = next(stored_models(experiments.runs_of(session, experiment_id)[0].settings))
-        calls.record_pause(session, calls.pause_key(name, address), 90.0)
-    summary = read(engine, experiments.progress, experiment_id).summary()
-    assert f"; the provider of {name} asked to wait until " in summary
 
 
 def test_a_process_that_has_a_run_and_does_not_respond_is_named(engine: Engine, a_study: Study) -> None:

@@ -101,7 +101,7 @@ def create_runs(engine, server, names) -> dict[str, int]:
 
 @contextmanager
 def in_app(engine):
-    worker = RunWorker(engine, Router, traces=len(BEHAVIOURS))
+    worker = RunWorker(engine, Router)
     worker.start()
     try:
         yield
@@ -112,7 +112,7 @@ def in_app(engine):
 @contextmanager
 def in_worker(engine):
     url = engine.url.render_as_string(hide_password=False)
-    process = worker_process.start(url, traces=len(BEHAVIOURS), backoff=BACKOFF)
+    process = worker_process.start(url, backoff=BACKOFF)
     try:
         yield
     finally:

@@ -5,6 +5,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -16,16 +17,23 @@ from typer.testing import CliRunner
 
 import cli
 from core.formats.records import ItemRecord, LabelRecord
+from core.items import Criterion
 from core.labels import Label
+from core.protocols import Judge
+from core.protocols.registry import PROTOCOLS
+from core.protocols.scaleeval.settings import Settings
+from core.trace import Spec
 from storage.db.connections import connect, reading
 from storage.transfer import imports
+from storage.worker import RunRequest, _launch, create_run
 from tests import openai_server
 from tests.conftest import make_item, make_target
 from tests.databases import create_database
 from tests.openai_server import Server, run_server
 from tests.papers.packs import write_variant
 from tests.paths import ROOT
-from tests.storage.shared import expire_claims
+from tests.storage.shared import expire_claims, import_study
+from tests.storage.worker import worker_process
 from tests.waiting import wait_for
 
 ITEMS = 20
@@ -73,7 +81,7 @@ def count_turns(url: str) -> int:
 def stored_asks(url: str) -> list[tuple[str, str]]:
     """Return (model, hash of the prompt) of every stored turn: all judges' first opinions have the same prompt."""
     with reading(connect(url)) as session:
-        rows = session.execute(text("select body, prompt from event where type = 'turn'")).all()
+        rows = session.execute(text("select cast(body as text), prompt from event where type = 'turn'")).all()
     return [(json.loads(body)["turn"]["model"], hashlib.sha256(prompt.encode()).hexdigest()) for body, prompt in rows]
 
 
@@ -103,6 +111,37 @@ def test_a_killed_run_resumes_without_asking_twice_and_ends_like_an_undisturbed_
         finished = CliRunner().invoke(cli.app, command(undisturbed, "--settings", str(file))[2:])
         assert finished.exit_code == 0, finished.stderr
     assert comparable_events(disturbed) == comparable_events(undisturbed)
+
+
+# A worker in a process of its own is killed; another one takes up its run
+
+
+@pytest.mark.slow
+def test_the_run_of_a_killed_worker_is_taken_up_without_a_repeated_stored_call(postgres, postgres_template):
+    url = postgres.url(postgres.create(postgres_template))
+    engine = connect(url)
+    with run_server(latency=0.2) as server:
+        settings = Settings(
+            judges=tuple(Judge(name=name, spec=Spec(model=name, address=server.address)) for name in ("one", "two")),
+            criterion=Criterion(name="helpfulness"),
+            rounds=2,
+        )
+        study = import_study(engine, [ItemRecord(item=make_item(f"item {number}")) for number in range(ITEMS)])
+        run_id = create_run(engine, RunRequest(study, PROTOCOLS["scaleeval"], settings, "run", parallel=4))
+        killed = worker_process.start(url, lease=2.0)
+        assert server.wait_for_requests(ITEMS)
+        successor = worker_process.start(url, lease=2.0)
+        killed.kill()
+        killed.wait()
+        stored, at = stored_asks(url), time.time()
+        assert wait_for(lambda: _launch.progress(engine, run_id)[0].state == "finished")
+        successor.terminate()
+        successor.wait(30)
+    _, progress = _launch.progress(engine, run_id)
+    engine.dispose()
+    assert progress.done == ITEMS
+    assert not {(line["model"], line["prompt"]) for line in server.log if line["at"] > at} & set(stored)
+    assert server.most_open <= 2 * 4 + progress.totals.interrupted, "two models"
 
 
 # ScaleEval's Table 5 from its file, killed twice: no call is repeated but those in flight

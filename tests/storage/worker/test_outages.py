@@ -21,7 +21,7 @@ from storage.db.tables import RunRow
 from storage.runs import claims, outcomes, traces
 from storage.studies import studies
 from storage.worker import RunWorker, _launch
-from storage.worker._transactions import EventWriter, Operation, Order, Transactions, run_claim
+from storage.worker._transactions import EventWriter, Operation, Order, Transactions
 from tests.conftest import make_item, make_target
 from tests.databases import create_database
 from tests.sessions import read, write
@@ -62,7 +62,7 @@ def test_a_conflicting_event_does_not_fail_the_others_of_its_batch(engine, a_stu
         outcomes.append_events(session, [outcomes.NewEvent(first, 0, a_failure())])
 
     async def append_both():
-        writer = EventWriter(Transactions(engine), run_claim(run_id, "worker"))
+        writer = EventWriter(Transactions(engine), run_id, "worker")
         appended = (writer.append(outcomes.NewEvent(trace, 0, a_failure())) for trace in (first, second))
         return await asyncio.gather(*appended, return_exceptions=True)
 

@@ -13,7 +13,7 @@ from sqlalchemy import select, update
 from sqlalchemy.exc import OperationalError
 from sqlmodel import col
 
-from core.errors import PermanentFailure, TemporaryFailure, TiebreakError
+from core.errors import PermanentFailure, TiebreakError
 from core.formats.records import ItemRecord, RunRecord
 from core.items import Criterion, Response
 from core.llm import progress
@@ -25,8 +25,8 @@ from core.protocols.single_judge.settings import PairSettings
 from core.trace import Spec, Usage
 from storage.db import guards
 from storage.db.connections import reading, writing
-from storage.db.tables import LiveTraceRow, ModelPauseRow, RunRow, now
-from storage.runs import call_totals, calls, claims, outcomes, runs, traces
+from storage.db.tables import LiveTraceRow, RunRow, now
+from storage.runs import call_totals, claims, outcomes, runs, traces
 from storage.runs.outcomes import NewEvent
 from storage.studies import studies
 from storage.transfer.imports import import_records
@@ -42,7 +42,6 @@ from storage.worker import (
     resume_run,
     worker_name,
 )
-from storage.worker._shared_runs import ProcessLimits
 from tests.conftest import make_item
 from tests.core.protocols.reviews import make_settings
 from tests.sessions import read, write
@@ -115,45 +114,6 @@ def test_a_run_that_is_resumed_while_it_ends_is_not_executed_twice(engine, a_stu
         worker.stop()
     assert max(concurrent) == 2  # one call at once to each of two models
     assert len(concurrent) == 6  # three items, two judges, no call twice
-
-
-def test_processes_that_execute_runs_alone_observe_each_others_pauses(engine, a_study, monkeypatch):
-    monkeypatch.setattr("storage.worker._worker.HEARTBEAT_SECONDS", 0.05)
-    run_id, observed, observe = _launch.create_run(engine, make_request(a_study)), [], ProcessLimits.observe
-
-    def record(limits, pauses):
-        if pauses and not observed:
-            write(engine, runs.cancel, run_id)
-        observed.extend(pauses.values())
-        observe(limits, pauses)
-
-    def busy(ask):
-        raise TemporaryFailure("Busy.", retry_after=60)
-
-    monkeypatch.setattr(ProcessLimits, "observe", record)
-    run, _ = execute(engine, run_id, ScriptedModel(busy))
-    assert run.state == "cancelled"
-    assert 0 < observed[0] <= 60, "it is in the database"
-    limits = ProcessLimits(engine, parallel=1, budget=None, cancelled=lambda: False)
-    limit = limits.concurrency_limit(Spec(model="a"))
-    limits.observe({"another": 60.0})
-    assert limit.remaining_pause() <= 0
-    limits.observe({"a ": 60.0})
-    assert limit.remaining_pause() > 30
-
-
-def test_a_requested_wait_is_in_the_progress_until_it_ends(engine, a_study):
-    run_id = _launch.create_run(engine, make_request(a_study))
-    assert _launch.progress(engine, run_id)[1].pause == ""
-    with writing(engine) as session:
-        for model, seconds in (("a ", 90.0), ("b ", -1.0), ("another ", 90.0)):
-            calls.record_pause(session, model, seconds)
-        until = session.scalars(select(col(ModelPauseRow.until)).where(col(ModelPauseRow.model) == "a ")).one()
-    _, progress = _launch.progress(engine, run_id)
-    assert progress.pause == f"the provider of a asked to wait until {until:%H:%M:%S} UTC"
-    assert progress.summary().endswith(f"; {progress.pause}")
-    write(engine, runs.cancel, run_id)
-    assert _launch.progress(engine, run_id)[1].pause == "", "a run that has ended waits for nothing"
 
 
 def wait_until(engine, run_id, state="finished") -> bool:
