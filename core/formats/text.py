@@ -11,9 +11,7 @@ import os
 import re
 import secrets
 import shutil
-import sys
 import tempfile
-import time
 import zlib
 from codecs import getincrementaldecoder
 from collections.abc import Iterator
@@ -26,29 +24,26 @@ from typing import IO, Any, AnyStr, BinaryIO, TextIO
 from core.errors import FileFormatError, TiebreakError
 
 _opened: ContextVar[set[Path] | None] = ContextVar("opened", default=None)
-_unpacked: ContextVar[dict[Path, int] | None] = ContextVar("unpacked", default=None)
 _line: ContextVar[int | None] = ContextVar("line", default=None)
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 UTF8_MARK = b"\xef\xbb\xbf"
 NOT_ASCII = re.compile(rb"[A-Za-z]{0,20}[\x80-\xff][A-Za-z\x80-\xff]{0,20}")
 UTF8, UTF16, WINDOWS = "utf-8-sig", "utf-16", "cp1252"
-# Characters that are read at once.
-CHUNK = 2**20
 GZIP = ".gz"
+# Bytes that are decoded at once.
+CHUNK = 2**20
 # Bytes or characters of a line: a line needs several times as much memory.
 MAX_LINE = 2**27
-# Bytes of memory for the text of a file that is read as a whole, such as a JSON object.
-MAX_WHOLE = 2**28
+# Bytes of a file that is read as a whole, such as a JSON array; it needs up to four times as much memory.
+MAX_WHOLE = 2**29
 # Bytes of memory for the values of one JSON text: `[],` is 3 characters and needs 72 bytes.
-MAX_PARSED = 2**29
+MAX_PARSED = 2**31
 # Characters of a JSON text whose values need far less than MAX_PARSED in any case.
 PARSED_UNCHECKED = 2**20
 # Memory of what a mark in JSON begins or separates in CPython: an object, a list, a value, a key with its pair.
 BYTES_PER_MARK = {"{": 240, "[": 72, ",": 64, ":": 160}
-# Bytes that the files of an import may unpack to in sum, or MAX_RATIO times their size: a small file can unpack to any
-# number of them.
+# Bytes that a compressed file may unpack to: a small file can unpack to any number of them.
 MAX_UNPACKED = 2**30
-MAX_RATIO = 10
 
 
 def data_suffix(path: Path) -> str:
@@ -57,32 +52,11 @@ def data_suffix(path: Path) -> str:
     return Path(path.stem).suffix.lower() if suffix == GZIP else suffix
 
 
-class _Unpacked(gzip.GzipFile):
-    """A compressed file that refuses to unpack to more than MAX_UNPACKED bytes."""
-
-    def read(self, size: int | None = -1) -> bytes:
-        return self._checked(super().read(size))
-
-    def read1(self, size: int = -1) -> bytes:
-        return self._checked(super().read1(size))
-
-    def readline(self, size: int | None = -1) -> bytes:
-        return self._checked(super().readline(size or -1))
-
-    def _checked(self, data: bytes) -> bytes:
-        count_unpacked(Path(str(self.name)), self.tell())
-        return data
-
-
 def count_unpacked(path: Path, size: int) -> None:
-    """Count the bytes that a file has unpacked to so far; raises FileFormatError if all files of the import (those of
-    `recording_reads`) have unpacked to too many. A file that is read twice counts once."""
-    sizes = _unpacked.get()
-    sizes = {} if sizes is None else sizes
-    sizes[path] = max(size, sizes.get(path, 0))
-    total = sum(sizes.values())
-    if total > MAX_UNPACKED and total > MAX_RATIO * sum(own.stat().st_size for own in sizes):
-        raise FileFormatError(f"the file unpacks to more than {MAX_UNPACKED // 2**30} GB; unpack and divide it")
+    """Raise FileFormatError if a file has unpacked to too many bytes."""
+    if size > MAX_UNPACKED:
+        limit = f"more than {MAX_UNPACKED // 2**20:,} MB"
+        raise FileFormatError(f"{path.name} unpacks to {limit}; unpack and divide it")
 
 
 def refuse_large_json(text: str, line: int | None = None) -> None:
@@ -100,7 +74,13 @@ def needs_too_much(text: str) -> bool:
 
 
 def _open_binary(path: Path) -> BinaryIO:
-    return _Unpacked(path, "rb") if path.suffix.lower() == GZIP else path.open("rb")  # type: ignore[return-value]
+    """Open a file; a compressed one is unpacked in memory."""
+    if path.suffix.lower() != GZIP:
+        return path.open("rb")
+    with gzip.open(path) as file:
+        data = file.read(MAX_UNPACKED + 1)
+    count_unpacked(path, len(data))
+    return io.BytesIO(data)
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -130,32 +110,17 @@ def current_line() -> int | None:
 def read_text(path: Path) -> str:
     """Return the whole text of JSON or YAML; raises FileFormatError with the line that is not UTF-8, and for what needs
     more than MAX_WHOLE or MAX_PARSED."""
-    with read_chunks(path) as chunks:
-        text = "".join(_limited_chunks(chunks))
-    refuse_large_json(text)
-    return text
-
-
-@contextmanager
-def read_chunks(path: Path) -> Iterator[Iterator[str]]:
-    """Yield the text in parts of at most CHUNK characters; raises FileFormatError with the line that is not UTF-8."""
     record_read(path)
-    with refuse_read_errors(path), io.TextIOWrapper(_open_binary(path), encoding="utf-8-sig") as file:
-        yield iter(partial(file.read, CHUNK), "")
-
-
-def _limited_chunks(chunks: Iterator[str]) -> Iterator[str]:
-    length = width = 0
-    for chunk in chunks:
-        length += len(chunk)
-        # The bytes of a character in memory: as many as the widest one of the text needs.
-        width = max(width, 1, (sys.getsizeof(chunk) - sys.getsizeof("")) // len(chunk))
-        if length * width > MAX_WHOLE:
+    with refuse_read_errors(path), _open_binary(path) as file:
+        data = file.read(MAX_WHOLE + 1)
+        if len(data) > MAX_WHOLE:
             raise FileFormatError(
-                f"the file has more than {MAX_WHOLE // 2**20} MB and is read as a whole; convert it to JSON lines, "
+                f"the file has more than {MAX_WHOLE // 2**20:,} MB and is read as a whole; convert it to JSON lines, "
                 "which are read one at a time"
             )
-        yield chunk
+        text = data.decode("utf-8-sig")
+    refuse_large_json(text)
+    return text
 
 
 def limited_lines(file: IO[AnyStr]) -> Iterator[AnyStr]:
@@ -218,12 +183,11 @@ def _is_encoded(path: Path, encoding: str) -> bool:
 def recording_reads() -> Iterator[set[Path]]:
     """Yield the set of the files that are read in full until the end of the block."""
     opened: set[Path] = set()
-    token, unpacked = _opened.set(opened), _unpacked.set({})
+    token = _opened.set(opened)
     try:
         yield opened
     finally:
         _opened.reset(token)
-        _unpacked.reset(unpacked)
 
 
 def record_read(path: Path) -> None:
@@ -310,14 +274,11 @@ def begins_like(path: Path, bracket: str, *names: str | tuple[str, ...], length:
     return head.startswith(bracket) and all(any(f'"{name}"' in head for name in own) for own in alternatives)
 
 
-# Atomic writing of files, and temporary folders that do not outlive their process.
+# Atomic writing of files, and temporary folders.
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 # Errors of writing to an open file; others in the block of `open_output` concern something else.
 WRITE_ERRORS = (*FULL, errno.EFBIG, errno.EIO)
-TEMPORARY_NAME = re.compile(r"\..+\.[0-9a-f]{16}\.part")
-# Seconds without a change after which the temporary file of another output is removed: a new one has no lock yet.
-MIN_AGE = 60
 
 
 @contextmanager
@@ -325,27 +286,23 @@ def open_output(path: Path) -> Iterator[TextIO]:
     """Open a text file for writing, with the same line endings on every platform.
 
     The text is written under a temporary name in the same folder, which replaces the file at the end. After an error
-    the earlier file is unchanged; a disk without space is a TiebreakError. Temporary files in this folder of earlier
-    processes that were killed are removed, of other outputs too. Anything but a regular file, such as
-    a pipe, is written directly.
+    the earlier file is unchanged; a disk without space is a TiebreakError. Anything but a regular file, such as a pipe,
+    is written directly.
     """
     target = path.resolve()
     if target.exists() and not target.is_file() and not target.is_dir():
         with _refuse_write_errors(path, WRITE_ERRORS), _open(target, "w") as stream:
             yield stream
         return
-    prefix = f".{target.name[:60]}."
-    temporary = target.with_name(f"{prefix}{secrets.token_hex(8)}.part")
+    temporary = _temporary_name(target)
     try:
         with _refuse_write_errors(path):
             if target.is_dir():
                 raise IsADirectoryError(None, "it is a folder")
-            _remove_abandoned(target.parent, prefix, of_others=True)
             stream = _open(temporary, "x")
             if target.exists():
                 os.chmod(temporary, target.stat().st_mode & 0o777)
         with _refuse_write_errors(path, WRITE_ERRORS), stream:
-            _lock(stream.fileno())
             yield stream
         with _refuse_write_errors(path):
             os.replace(temporary, target)
@@ -357,66 +314,25 @@ def open_output(path: Path) -> Iterator[TextIO]:
 def temporary_folder(target: Path | None = None) -> Iterator[Path]:
     """Yield a new folder next to `target`, or in the system's folder for temporary files; it is removed at the end.
 
-    The block may rename it. Folders of the same target whose processes were killed are removed first. Raises OSError.
+    The block may rename it. Raises OSError.
     """
-    place = target or Path(tempfile.gettempdir()) / "tiebreak"
-    prefix = f".{place.name[:60]}."
-    place.parent.mkdir(parents=True, exist_ok=True)
-    _remove_abandoned(place.parent, prefix)
-    folder = place.with_name(f"{prefix}{secrets.token_hex(8)}.part")
+    folder = _temporary_name(target or Path(tempfile.gettempdir()) / "tiebreak")
+    folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700 if target is None else 0o777)
-    descriptor = None
-    with suppress(OSError):  # a folder cannot be opened everywhere
-        descriptor = os.open(folder, os.O_RDONLY)
     try:
-        if descriptor is not None:
-            _lock(descriptor)
         yield folder
     finally:
-        if descriptor is not None:
-            os.close(descriptor)
         with suppress(FileNotFoundError):
             shutil.rmtree(folder)
+
+
+def _temporary_name(target: Path) -> Path:
+    return target.with_name(f".{target.name[:60]}.{secrets.token_hex(8)}.part")
 
 
 def _open(path: Path, mode: str) -> TextIO:
     stream: TextIO = path.open(mode, encoding="utf-8", newline="")  # type: ignore[assignment]
     return stream
-
-
-def _lock(descriptor: int) -> bool:
-    """Lock an open file or folder until it is closed; returns False if another process holds the lock.
-
-    It also returns False if there are no locks.
-    """
-    try:
-        import fcntl
-
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (ImportError, OSError):  # Windows has no fcntl, some network drives have no locks
-        return False
-    return True
-
-
-def _remove_abandoned(folder: Path, prefix: str, *, of_others: bool = False) -> None:
-    """Remove the temporary files and folders that no process writes any more; `of_others`: files of any prefix."""
-    with suppress(OSError):  # a folder that cannot be listed may still be writable
-        for path in folder.iterdir():
-            is_own = path.name.startswith(prefix) and path.name.endswith(".part")
-            with suppress(OSError):
-                is_temporary = of_others and TEMPORARY_NAME.fullmatch(path.name) is not None and path.is_file()
-                is_old = is_temporary and time.time() - path.stat().st_mtime > MIN_AGE
-                if not path.is_symlink() and (is_own or is_old):
-                    _remove_unlocked(path)
-
-
-def _remove_unlocked(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        if _lock(descriptor):
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

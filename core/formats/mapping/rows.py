@@ -10,29 +10,24 @@ from contextlib import suppress
 from contextvars import ContextVar
 from datetime import date, datetime, time
 from decimal import Decimal
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from core.annotator_names import normalize_name
 from core.errors import FileFormatError, TiebreakError
-from core.formats import text as text_limits
 from core.formats.gold import COLUMNS as GOLD_COLUMNS
 from core.formats.mapping.fields import MISSING, Missing, Row, parse_nested
 from core.formats.tables import unescape_formula
 from core.formats.text import (
-    CHUNK,
-    MAX_UNPACKED,
     count_unpacked,
     data_suffix,
     limited_lines,
     open_text,
-    read_chunks,
     read_head,
     read_lines,
     read_text,
     record_read,
-    refuse_large_json,
     refuse_read_errors,
 )
 from core.formats.transcripts import traces
@@ -40,7 +35,6 @@ from core.formats.validation_errors import join_names, quote_value
 from core.labels import Scale, Value
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
 # Parses the cells of a table: text, numbers, lists, and values on a declared scale.
@@ -403,8 +397,6 @@ def _fit(lines: list[str], separator: str, *, quotes: bool = True) -> tuple[bool
 
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".jl", ".parquet", ".txt")
-# More characters than a number's end, a word or an escape needs, which the end of a text can cut.
-LONGEST_TOKEN = 16
 WHITESPACE = re.compile(r"[ \t\r\n]*")
 
 
@@ -480,8 +472,7 @@ def _records(
     elif has_header(path):
         yield from read_delimited(path, separator, quotes, header)
     elif read_head(path).startswith("[") and not _are_lists(path):
-        with read_chunks(path) as chunks:  # decoded one at a time: the text of the other elements is not in memory
-            yield from _ArrayText(chunks).elements()
+        yield from _elements(read_text(path))
     elif _is_lines(path):
         are_plain = None  # such as one score on each line
         for number, text in read_lines(path):
@@ -520,90 +511,24 @@ def _is_lines(path: Path) -> bool:
     return True
 
 
-class _ArrayText:
-    """The text of an array from the next element on, with its line."""
-
-    def __init__(self, chunks: Iterator[str]) -> None:
-        self.chunks = chunks
-        self.text, self.at = "", 0
-        """What was read and not yet dropped, and the position of the next element."""
-        self.line, self.counted = 1, 0
-        """The line at the position `counted`: line ends are counted once."""
-
-    def elements(self) -> Iterator[tuple[int, Row]]:
-        """Yield (line, row); raises FileFormatError for what is no array of records."""
-        self._skip_blanks()
-        self.at += 1  # the bracket that begins the array
-        while self._skip_blanks() != "]":
-            line = self._current_line()
-            value = self._value(line)
-            yield line, {} if value is None else _fields(value, line)  # null keeps the place of a record
-            self._drop()
-            if (mark := self._skip_blanks()) != "]":
-                self._skip_comma(mark)
-        self.at += 1
-        if self._skip_blanks():
-            raise FileFormatError("expected nothing after the list of records", line=self._current_line())
-
-    def _value(self, line: int) -> Any:
-        """Return the element at the position; one that ends where the text does may be incomplete."""
-        while True:
-            try:
-                value, end = DECODER.raw_decode(self.text, self.at)
-            except (ValueError, RecursionError) as error:
-                if not (self._may_be_cut(error) and self._read_more()):
-                    return _value(self.text, self.at, line)  # for its error
-                continue
-            if end < len(self.text) or not self._read_more():
-                self.at = end
-                return value
-
-    def _may_be_cut(self, error: Exception) -> bool:
-        """Return whether JSON may be invalid only because it is not yet complete."""
-        if not isinstance(error, json.JSONDecodeError):
-            return False
-        return error.pos >= len(self.text) - LONGEST_TOKEN or error.msg.startswith("Unterminated string")
-
-    def _read_more(self) -> bool:
-        """Append as much as there is, so that a long element is not decoded again for each part of it."""
-        self._drop()
-        parts, wanted = [self.text], max(len(self.text), 1)
-        while wanted > 0 and (chunk := next(self.chunks, "")):
-            parts.append(chunk)
-            wanted -= len(chunk)
-        if len(parts) == 1:
-            return False
-        self.text = "".join(parts)
-        if len(self.text) > text_limits.MAX_LINE:
-            message = f"expected a record of at most {text_limits.MAX_LINE // 2**20} MB"
-            raise FileFormatError(message, line=self._current_line())
-        if len(self.text) > 2 * CHUNK:
-            refuse_large_json(self.text, self._current_line())
-        return True
-
-    def _skip_blanks(self) -> str:
-        """Move to the next character that is not blank, and return it; "" at the end."""
-        self.at = _skip(self.text, self.at)
-        while self.at == len(self.text) and self._read_more():
-            self.at = _skip(self.text, self.at)
-        return self.text[self.at : self.at + 1]
-
-    def _skip_comma(self, mark: str) -> None:
-        line = self._current_line()
-        self.at += 1
-        if mark != "," or self._skip_blanks() in ("]", ""):
+def _elements(text: str) -> Iterator[tuple[int, Row]]:
+    """Yield (line, row) of an array; raises FileFormatError for what is no array of records."""
+    line, counted, at = 1, 0, _skip(text, text.index("[") + 1)
+    while text[at : at + 1] != "]":
+        line, counted = line + text.count("\n", counted, at), at
+        value, end = _value(text, at, line)
+        yield line, {} if value is None else _fields(value, line)  # null keeps the place of a record
+        at = _skip(text, end)
+        if text[at : at + 1] == "]":
+            break
+        following = _skip(text, at + 1)
+        if text[at : at + 1] != "," or text[following : following + 1] in ("]", ""):
+            line += text.count("\n", counted, at)
             raise FileFormatError("expected JSON: a comma and another record, or ]", line=line)
-
-    def _current_line(self) -> int:
-        self.line += self.text.count("\n", self.counted, self.at)
-        self.counted = self.at
-        return self.line
-
-    def _drop(self) -> None:
-        """Forget the text before the position, once it is long."""
-        if self.at > CHUNK or self.at == len(self.text):
-            self._current_line()
-            self.text, self.at, self.counted = self.text[self.at :], 0, 0
+        at = following
+    if (rest := _skip(text, at + 1)) < len(text):
+        line += text.count("\n", counted, rest)
+        raise FileFormatError("expected nothing after the list of records", line=line)
 
 
 def _skip(text: str, at: int) -> int:
@@ -674,11 +599,9 @@ def _describe(value: Any) -> str:
 # Rows that are read at once.
 PARQUET_ROWS = 2048
 # Bytes that the rows read at once need at most, apart from a single row that needs more.
-MAX_READ = 2**27
+MAX_READ = 2**29
 # Values of a column with lists in one row group: a list of equal values needs no space in a file.
 MAX_GROUP_VALUES = 2**25
-# Bytes that the beginning of a page's header needs at most.
-PAGE_HEADER = 64
 
 
 def read_parquet(path: Path) -> Iterator[tuple[int, Row]]:
@@ -687,94 +610,24 @@ def read_parquet(path: Path) -> Iterator[tuple[int, Row]]:
     import pyarrow.parquet as pq
 
     record_read(path)
-    number = unpacked = 0
     try:
         with refuse_read_errors(path), pq.ParquetFile(path) as file:
-            for batch in map(_decoded, file.iter_batches(batch_size=_rows_at_once(path, file.metadata))):
-                unpacked += batch.nbytes
-                count_unpacked(path, unpacked)
-                for row in _batch_rows(batch):
-                    number += 1
-                    yield number, row
+            batches = file.iter_batches(batch_size=_rows_at_once(path, file.metadata))
+            yield from enumerate(chain.from_iterable(batch.to_pylist() for batch in batches), 1)
     except pa.ArrowException as error:
         raise FileFormatError(f"expected a Parquet file: {str(error).splitlines()[0]}") from None
-
-
-def _decoded(batch: "pa.RecordBatch") -> "pa.RecordBatch":
-    """Return the rows with values in place of their numbers in a dictionary, as which a file can declare a column."""
-    import pyarrow as pa
-
-    columns = [own.dictionary_decode() if isinstance(own, pa.DictionaryArray) else own for own in batch.columns]
-    if nested := next((own for own in batch.schema if own.type.num_fields and "dictionary<" in str(own.type)), None):
-        raise FileFormatError("expected a column without dictionaries in its lists or records", field=nested.name)
-    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
-
-
-def _batch_rows(batch: "pa.RecordBatch") -> Iterator[Row]:
-    """Yield the rows of a batch, a few at a time if they are long."""
-    step = max(1, min(batch.num_rows, MAX_READ * batch.num_rows // max(2 * batch.nbytes, 1)))
-    for start in range(0, batch.num_rows, step):
-        yield from batch.slice(start, step).to_pylist()
 
 
 def _rows_at_once(path: Path, metadata: "pq.FileMetaData") -> int:
     """Return how many rows are read at once: a value that is stored once can be in each of them."""
     longest = 1
-    with path.open("rb") as file:
-        for group in map(metadata.row_group, range(metadata.num_row_groups)):
-            columns = [(metadata.schema.column(place), group.column(place)) for place in range(metadata.num_columns)]
-            longest = max(longest, sum(_longest(file, *own) for own in columns))
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        count_unpacked(path, group.total_byte_size)
+        columns = [(metadata.schema.column(place), group.column(place)) for place in range(metadata.num_columns)]
+        for schema, column in columns:
+            if schema.max_repetition_level > 0 and column.num_values > MAX_GROUP_VALUES:
+                message = f"expected lists with at most {MAX_GROUP_VALUES:,} values in a row group"
+                raise FileFormatError(message, field=column.path_in_schema)
+        texts = [column for schema, column in columns if schema.physical_type == "BYTE_ARRAY"]
+        longest = max(longest, *(column.total_uncompressed_size for column in texts), 1)
     return max(1, min(PARQUET_ROWS, MAX_READ // longest))
-
-
-def _longest(file: BinaryIO, schema: "pq.ColumnSchema", column: "pq.ColumnChunkMetaData") -> int:
-    """Return the most bytes that a value which several rows of a row group share can have."""
-    if column.total_uncompressed_size > MAX_UNPACKED:
-        raise FileFormatError("expected a Parquet file with smaller row groups", field=column.path_in_schema)
-    is_list = schema.max_repetition_level > 0
-    if is_list and column.num_values > MAX_GROUP_VALUES:
-        message = f"expected lists with at most {MAX_GROUP_VALUES:,} values in a row group"
-        raise FileFormatError(message, field=column.path_in_schema)
-    if schema.physical_type == "FIXED_LEN_BYTE_ARRAY":
-        return int(schema.length)
-    if schema.physical_type != "BYTE_ARRAY":
-        return 0
-    if "DELTA_BYTE_ARRAY" in column.encodings:  # values that begin like the one before
-        return int(column.total_uncompressed_size)
-    size, values = _dictionary(file, column)
-    if is_list and column.num_values * (size // values) > MAX_UNPACKED:
-        raise FileFormatError("expected lists that unpack to less", field=column.path_in_schema)
-    return size
-
-
-def _dictionary(file: BinaryIO, column: "pq.ColumnChunkMetaData") -> tuple[int, int]:
-    """Return the unpacked bytes of a column's dictionary, and how many values it has; (0, 1) without one.
-
-    They are in the header of its page, in Thrift's compact protocol:
-    https://parquet.apache.org/docs/file-format/data-pages/
-    """
-    if not column.has_dictionary_page:
-        return 0, 1
-    file.seek(column.dictionary_page_offset or column.file_offset)
-    header = iter(file.read(PAGE_HEADER))
-    size, number = int(column.total_uncompressed_size), 0
-    for byte in header:
-        number += byte >> 4
-        if number == 7 and byte & 15 == 12:  # the header of the dictionary: its first field has the values
-            return size, max(1, _integer(header) if next(header, 0) == 0x15 else 1)
-        if byte & 15 != 5:  # no integer, so not what is expected
-            break
-        value = _integer(header)
-        size = value if number == 2 else size
-    return size, 1
-
-
-def _integer(header: Iterator[int]) -> int:
-    """Return the next integer: zigzag, 7 bits a byte, the lowest first."""
-    parts = []
-    for byte in header:
-        parts.append(byte & 127)
-        if byte < 128:
-            break
-    value = sum(part << 7 * place for place, part in enumerate(parts))
-    return (value >> 1) ^ -(value & 1)

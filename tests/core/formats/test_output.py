@@ -57,29 +57,6 @@ def test_other_errors_in_the_block_are_not_about_the_file(tmp_path: Path) -> Non
         raise ConnectionError(errno.ECONNRESET, "reset")
 
 
-def test_abandoned_temporary_files_of_the_same_path_are_removed_at_once(tmp_path: Path) -> None:
-    abandoned, other = tmp_path / ".gold.csv.0123.part", tmp_path / ".other.csv.0123.part"
-    abandoned.write_text("half")
-    other.write_text("half")
-    with open_output(tmp_path / "gold.csv") as first:
-        first.write("first")
-        with open_output(tmp_path / "gold.csv") as second:
-            second.write("second")
-    assert not abandoned.exists() and other.exists()
-    assert (tmp_path / "gold.csv").read_text() == "first"
-
-
-def test_old_temporary_files_of_other_outputs_are_removed(tmp_path: Path) -> None:
-    old, new, other = (tmp_path / f".{name}.part" for name in (f"a.jsonl.{'0' * 16}", f"b.jsonl.{'1' * 16}", "c.jsonl"))
-    for path in (old, new, other):
-        path.write_text("partial")
-    for path in (old, other):
-        os.utime(path, (0, 0))
-    with open_output(tmp_path / "gold.csv") as stream:
-        stream.write("new")
-    assert {path.name for path in tmp_path.iterdir()} == {"gold.csv", new.name, other.name}
-
-
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
     target, link = tmp_path / "target.csv", tmp_path / "link.csv"
     target.write_text("old")
@@ -107,17 +84,13 @@ def test_a_place_that_cannot_be_written_is_a_problem(tmp_path: Path, name: str) 
         pass
 
 
-def test_a_temporary_folder_is_removed_and_so_are_those_of_killed_processes(tmp_path: Path) -> None:
-    abandoned, other = tmp_path / ".bundle.0123.part", tmp_path / ".other.0123.part"
-    for folder in (abandoned, other):
-        folder.mkdir()
-        (folder / "labels.csv").write_text("half")
-    with temporary_folder(tmp_path / "bundle") as first:
+def test_a_temporary_folder_is_renamed_or_removed(tmp_path: Path) -> None:
+    with temporary_folder(tmp_path / "bundle") as first, temporary_folder(tmp_path / "bundle") as second:
         (first / "labels.csv").write_text("first")
-        with temporary_folder(tmp_path / "bundle"):
-            assert (first / "labels.csv").exists() and not abandoned.exists() and other.exists()
+        (second / "labels.csv").write_text("half")
         os.replace(first, tmp_path / "bundle")
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".other.0123.part", "bundle"]
+    assert [path.name for path in tmp_path.iterdir()] == ["bundle"]
+    assert (tmp_path / "bundle" / "labels.csv").read_text() == "first"
 
 
 def test_a_temporary_folder_of_the_system_is_readable_by_its_owner_only() -> None:
