@@ -98,37 +98,15 @@ def with_fingerprint(row: Row) -> Row:
     return row | {"fingerprint": fingerprint(row)}
 
 
-def encoded_columns(columns: Row) -> bytes:
-    """Return the part of the JSON behind a label's fingerprint that follows from `label_columns`."""
-    return pydantic_core.to_json(_values(columns))[1:-1]
-
-
 class FileFingerprints:
     """`with_fingerprint` for the rows of one file: identical lines are numbered, so each is stored."""
 
     def __init__(self) -> None:
-        self._seen: set[bytes] = set()  # takes a third of the memory of counts and text
-        self._repeats: Counter[bytes] = Counter()
+        self._seen: Counter[str] = Counter()
 
     def add_to(self, row: Row) -> Row:
         """Return the row with its fingerprint."""
-        digest = bytes.fromhex(fingerprint(row))
-        if repeat := self._repeat(digest):
-            digest = bytes.fromhex(fingerprint(row, repeat))
-        return row | {"fingerprint": digest.hex()}
-
-    def of_label(self, study_id: int, target_id: int, annotator_id: int, columns: bytes) -> str:
-        """Return the fingerprint of a label's row; labels of a file have few different `encoded_columns`."""
-        values = b"[%d,%d,%d,%b," % (study_id, target_id, annotator_id, columns)
-        digest = hashlib.blake2b(values + b"0]", digest_size=16).digest()
-        if repeat := self._repeat(digest):
-            digest = hashlib.blake2b(b"%b%d]" % (values, repeat), digest_size=16).digest()
-        return digest.hex()
-
-    def _repeat(self, digest: bytes) -> int:
-        """Return how many earlier rows of the file are the same."""
-        if digest in self._seen:
-            self._repeats[digest] += 1
-            return self._repeats[digest]
-        self._seen.add(digest)
-        return 0
+        own = fingerprint(row)
+        repeat = self._seen[own]
+        self._seen[own] += 1
+        return row | {"fingerprint": fingerprint(row, repeat) if repeat else own}

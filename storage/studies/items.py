@@ -3,8 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 from sqlalchemy import bindparam, func, select
@@ -14,7 +13,7 @@ from sqlmodel import col
 from core.errors import TiebreakError
 from core.items import Item
 from core.wording import scenario_name
-from storage.db.columns import EncodedJson, to_json
+from storage.db.columns import EncodedJson
 from storage.db.connections import execute, insert_all
 from storage.db.tables import ItemRow
 
@@ -88,47 +87,35 @@ def scenarios(session: Session, study_id: int) -> list[str]:
     return sorted(scenario for scenario in session.scalars(query) if scenario is not None)
 
 
-# Key, scenario and cluster of an item that is not in the database yet, and its body as JSON.
-ItemColumns = tuple[str, str | None, str | None, str]
+class NewItem(NamedTuple):
+    """An item that may not be in the database yet, without its id."""
+
+    scenario: str | None
+    cluster: str | None
+    body: str
+    """As JSON."""
 
 
-def stored_contents(session: Session, study_id: int, digests: Mapping[str, bytes]) -> dict[str, Any]:
-    """Return key -> None for each of the keys that is in the study with this digest of its JSON, or -> its content."""
+def add_new(session: Session, study_id: int, new: Mapping[str, NewItem]) -> int:
+    """Add the items that a study does not have after its own, and return their number.
+
+    Raises TiebreakError for one that the study has with other content.
+    """
     query = select(col(ItemRow.key), col(ItemRow.body)).where(col(ItemRow.study_id) == study_id)
-    if len(digests) <= MAX_KEYS_IN_QUERY:
-        query = query.where(col(ItemRow.key).in_(digests))
-    rows = session.execute(query.execution_options(yield_per=CHUNK))
-    return {
-        key: None if content_digest(to_json(body)) == digests[key] else body for key, body in rows if key in digests
-    }
-
-
-def content_digest(body: str) -> bytes:
-    """Return a digest of an item's JSON."""
-    return blake2b(body.encode(), digest_size=16).digest()
-
-
-def is_same(stored: Any, body: str) -> bool:
-    """Return whether a value of `stored_contents` is that of an item's JSON; the order of fields may differ."""
-    return stored is None or bool(stored == from_json(body))
-
-
-def add_encoded(session: Session, study_id: int, items: Sequence[ItemColumns]) -> None:
-    """Add new items after the existing ones."""
+    if len(new) <= MAX_KEYS_IN_QUERY:
+        query = query.where(col(ItemRow.key).in_(new))
+    stored = {key: body for key, body in session.execute(query.execution_options(yield_per=CHUNK)) if key in new}
+    for key, body in stored.items():
+        if body != from_json(new[key].body):
+            raise TiebreakError(f"Item {key!r} is in this study already, with different content; give it another name.")
     last = session.scalars(select(func.max(col(ItemRow.position))).where(col(ItemRow.study_id) == study_id)).one()
-    first = 0 if last is None else last + 1
+    added = [(key, item) for key, item in new.items() if key not in stored]
     rows = [
-        {
-            "study_id": study_id,
-            "key": key,
-            "position": position,
-            "scenario": scenario,
-            "cluster": cluster,
-            "body": EncodedJson(body),
-        }
-        for position, (key, scenario, cluster, body) in enumerate(items, first)
+        {"study_id": study_id, "key": key, "position": position, **item._asdict(), "body": EncodedJson(item.body)}
+        for position, (key, item) in enumerate(added, 0 if last is None else last + 1)
     ]
     insert_all(session, ItemRow, rows)
+    return len(rows)
 
 
 def find_ids(session: Session, study_id: int, keys: set[str]) -> dict[str, int]:

@@ -4,14 +4,12 @@ Importing the same records again adds nothing: items, runs and traces are identi
 content (see `storage.db.fingerprints`).
 """
 
-import gc
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from sqlalchemy import Engine, select, update
 from sqlalchemy.exc import DataError
@@ -30,7 +28,9 @@ from core.formats.records import (
     ExperimentRecord,
     GuidelinesReadRecord,
     GuidelinesRecord,
+    ItemRecord,
     KnownAnswerRecord,
+    LabelRecord,
     MarkRecord,
     PlainLabels,
     Record,
@@ -40,23 +40,28 @@ from core.formats.records import (
     ScaleRecord,
     StudyRecord,
     TargetRecord,
+    TraceRecord,
     TrainingAnswerRecord,
+    TranscriptRecord,
     ViewRecord,
 )
+from core.formats.text import current_line
 from core.labels import Adjudication, Kind, Scale, Target, Value
 from storage.db import audit
 from storage.db.audit import Action
-from storage.db.columns import sanitize
-from storage.db.connections import insert_all, insert_missing, update_statistics, writing
-from storage.db.fingerprints import FileFingerprints, Row, adjudication_row, encoded_columns, mark_row, to_utc
+from storage.db.columns import sanitize, to_json
+from storage.db.connections import batches, insert_all, insert_missing, update_statistics, writing
+from storage.db.fingerprints import FileFingerprints, Row, adjudication_row, label_columns, mark_row, to_utc
 from storage.db.tables import AdjudicationRow, LabelRow, MarkRow, ReplyRow, TargetRow, now
+from storage.labelling import critique_queue
 from storage.labels import designs, labels, targets
 from storage.runs import aius, experiments
 from storage.runs.inputs import Input
 from storage.studies import annotators, items, studies, transcripts
-from storage.transfer import _spool, participation
-from storage.transfer._spool import BATCH, SortedRecords, SpooledLabel
+from storage.transfer import _imported_runs, participation
 
+# Labels whose rows are in memory at once.
+BATCH = 4_000
 # New items and labels from which the statistics of the database are renewed.
 ANALYZED_FROM = 100
 # How the counts of values begin that differ in the study.
@@ -121,20 +126,20 @@ def import_records(
     that has neither labels nor gold. The records are read to their end before the transaction begins, so others can
     write while a file is read.
     """
-    with _garbage_collection_off(), _refuse_write_errors(), closing(SortedRecords(records)) as sorted_records:
-        study_records = sorted_records.of(StudyRecord)
-        try:
-            with writing(engine) as session:
-                study_record = study_records[-1] if study_records else None
-                versions = sorted_records.of(GuidelinesRecord)
-                study_id = studies.get_or_create(session, study, study_record, versions).id
-                counts = _Import(session, study_id, sorted_records, progress or (lambda done, total: None)).run()
-                if draws and counts.traces and not counts.labels + counts.rulings:
-                    designs.add_defaults(session, study_id)
-                audit.record(session, Action.import_, study_id=study_id, result=counts.summary())
-        except (DataError, OverflowError, UnicodeError) as error:
-            cause = getattr(error, "orig", None) or error
-            raise TiebreakError(f"The file has a value that cannot be stored: {str(cause).splitlines()[0]}.") from error
+    sorted_records = SortedRecords(records)
+    study_records = sorted_records.of(StudyRecord)
+    try:
+        with writing(engine) as session:
+            study_record = study_records[-1] if study_records else None
+            versions = sorted_records.of(GuidelinesRecord)
+            study_id = studies.get_or_create(session, study, study_record, versions).id
+            counts = _Import(session, study_id, sorted_records, progress or (lambda done, total: None)).run()
+            if draws and counts.traces and not counts.labels + counts.rulings:
+                designs.add_defaults(session, study_id)
+            audit.record(session, Action.import_, study_id=study_id, result=counts.summary())
+    except (DataError, OverflowError, UnicodeError) as error:
+        cause = getattr(error, "orig", None) or error
+        raise TiebreakError(f"The file has a value that cannot be stored: {str(cause).splitlines()[0]}.") from error
     if counts.items + counts.labels >= ANALYZED_FROM:
         update_statistics(engine)
     return counts
@@ -142,31 +147,7 @@ def import_records(
 
 def add_records(session: Session, study_id: int, records: Iterable[Record]) -> ImportCounts:
     """Import records within a transaction, into a study that exists and is locked."""
-    with closing(SortedRecords(records)) as sorted_records:
-        return _Import(session, study_id, sorted_records, lambda done, total: None).run()
-
-
-@contextmanager
-def _refuse_write_errors() -> Iterator[None]:
-    """Raise TiebreakError for errors of temporary files."""
-    try:
-        yield
-    except OSError as error:
-        raise TiebreakError(
-            f"The import cannot write its temporary files: {error.strerror or error}. The environment variable TMPDIR "
-            "can name another folder for them."
-        ) from None
-
-
-@contextmanager
-def _garbage_collection_off() -> Iterator[None]:
-    """Disable the garbage collector: to search hundreds of thousands of records again and again takes three times as
-    long as to read them, and all of them are needed until the end."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
+    return _Import(session, study_id, SortedRecords(records), lambda done, total: None).run()
 
 
 def spelled_value(text: str, scale: Scale) -> Value:
@@ -178,18 +159,85 @@ def spelled_value(text: str, scale: Scale) -> Value:
     return text if value is None else value
 
 
+RecordType = TypeVar("RecordType")
+
+
+class NewLabel(NamedTuple):
+    """A label of a file, which takes a fifth of the memory of its record."""
+
+    target: targets.TargetKey
+    annotator: str
+    columns: Row
+    """Those without ids."""
+    line: int | None
+    """In the file, if it is read by lines."""
+
+
+class SortedRecords:
+    """The content of records by type, in the order of the file."""
+
+    def __init__(self, records: Iterable[Record | PlainLabels]) -> None:
+        """Read the records to their end; raises TiebreakError for two different items or traces with one name."""
+        self.items: dict[str, items.NewItem] = {}
+        self.transcripts: dict[str, bytes] = {}
+        self.referenced: dict[str, str] = {}
+        """Digest of each transcript that an item refers to -> the first such item."""
+        self.traces: dict[tuple[str, str, str], TraceRecord] = {}
+        self.labels: list[NewLabel] = []
+        self.targets: dict[targets.TargetKey, targets.TargetKey] = {}
+        """The targets of labels, opinions and critiques: each key is in memory once."""
+        self._by_type: dict[type[Any], list[Any]] = defaultdict(list)
+        for record in records:
+            for own in record.records() if isinstance(record, PlainLabels) else (record,):
+                self._add(own)
+
+    def of(self, record_type: type[RecordType]) -> list[RecordType]:
+        """Return all records of one type, which is not that of items, transcripts, labels or traces."""
+        return self._by_type[record_type]
+
+    def add_target(self, key: targets.TargetKey) -> targets.TargetKey:
+        """Add a target, and return its key."""
+        return self.targets.setdefault(key, key)
+
+    def _add(self, record: Record) -> None:
+        match record:
+            case LabelRecord(label=label):
+                target = self.add_target(targets.key_of(label.target))
+                self.labels.append(NewLabel(target, label.annotator, label_columns(label), current_line()))
+            case ItemRecord():
+                self._add_item(record)
+            case TranscriptRecord(transcript=transcript):
+                digest, body = transcripts.encode(transcript)
+                self.transcripts[digest] = body
+            case TraceRecord(run=run, item=name, part=part):
+                if self.traces.setdefault((run, name, part), record) != record:
+                    raise TiebreakError(f"The trace of item {name!r} in run {run!r} is in the file twice.")
+                for key, _, _ in _imported_runs.opinions_of(record):
+                    self.add_target(key)
+            case _:
+                self._by_type[type(record)].append(record)
+
+    def _add_item(self, record: ItemRecord) -> None:
+        item = record.item
+        new = items.NewItem(item.scenario, item.group, to_json(item))
+        if self.items.setdefault(item.id, new) != new:
+            raise TiebreakError(f"Item {item.id!r} is in the file twice, with different content.")
+        for referenced in item.transcripts:
+            self.referenced.setdefault(referenced, item.id)
+        for target in critique_queue.targets_of_item(item.id, item.critiques) if item.critiques else ():
+            self.add_target(targets.key_of(target))
+
+
 class _Import:
     """One import into one study."""
 
     def __init__(self, session: Session, study_id: int, records: SortedRecords, progress: Progress) -> None:
         self.session, self.study_id, self.records, self.progress = session, study_id, records, progress
         self.done = 0
-        self.total = records.items.size + records.repeated_items + len(records.traces.heads) + records.labels.size
+        self.total = len(records.items) + len(records.traces) + len(records.labels)
         self.target_ids: dict[targets.TargetKey, int] = {}
         self.annotator_ids: dict[str, int] = {}
         self.fingerprints_of_file = FileFingerprints()
-        self.spelled: dict[tuple[str, str, str], Value] = {}
-        """Kind, criterion and text of labels -> the value on the scale that the text spells, such as "4"."""
 
     def run(self) -> ImportCounts:
         """Import all records, each type after those that it refers to."""
@@ -206,9 +254,9 @@ class _Import:
         rulings = [record.ruling for record in self.records.of(AdjudicationRecord)]
         defaults = designs.unlabelled_defaults(self.session, self.study_id)
         designs.add_records(self.session, self.study_id, self.records.of(DesignRecord))
-        runs = _spool.add_runs(self.session, self.study_id, self.records.of(RunRecord), experiment_ids)
-        traces, superseded_traces = _spool.add_traces(
-            self.session, self.study_id, self.records.traces, self.target_ids, self.advance
+        runs = _imported_runs.add_runs(self.session, self.study_id, self.records.of(RunRecord), experiment_ids)
+        traces, superseded_traces = _imported_runs.add_traces(
+            self.session, self.study_id, list(self.records.traces.values()), self.target_ids, self.advance
         )
         counts = ImportCounts(
             items=new_items,
@@ -235,69 +283,57 @@ class _Import:
         decided += [record.ruling for record in self.records.of(AdjudicationRecord)]
         for known in decided:
             studies.check_value(scales, known.target.kind, known.target.criterion, known.value)
-        of_traces = (own for batch in self.records.traces.opinions.batches() for own in batch)
-        for (_, kind, criterion, _), row in chain.from_iterable(of_traces):
-            check = studies.check_verdict if row["stage"] == "verdict" else studies.check_value
-            check(scales, cast(Kind, kind), criterion, row["value"])
+        for _, own, _ in chain.from_iterable(map(_imported_runs.opinions_of, self.records.traces.values())):
+            check = studies.check_verdict if own.stage == "verdict" else studies.check_value
+            check(scales, own.kind, own.criterion, own.value)
 
     def check_labels(self, scales: studies.Scales) -> None:
-        """Raise TiebreakError for the first label whose value is not on its scale; collect those that are spelled."""
-        for (item, name, criterion, _), value, (_, annotator, _, line) in self.records.label_values():
-            kind = cast(Kind, name)
+        """Raise TiebreakError for the first label off its scale; a text that spells a value becomes this value."""
+        for label in self.records.labels:
+            item, name, criterion, _ = label.target
+            kind, value = cast(Kind, name), label.columns["value"]
             scale = scales.get((kind, criterion)) or studies.DEFAULT_SCALES.get(kind)
             if isinstance(value, str) and scale is not None and not scale.contains(value):
-                value = self.spelled.setdefault((kind, criterion, value), spelled_value(value, scale))
+                label.columns["value"] = value = spelled_value(value, scale)
             try:
                 studies.check_value(scales, kind, criterion, value)
             except TiebreakError as error:
-                message = f"label of {annotator!r} on item {item!r}: {error}"
+                message, line = f"label of {label.annotator!r} on item {item!r}: {error}", label.line
                 raise FileFormatError(message, line=line, field="label.value" if line else None) from None
 
     def check_steps(self) -> None:
         """Raise TiebreakError for a label or a decision about a step that its transcript does not have."""
-        places = {place: targets.from_columns(*key) for key, place in self.records.targets.items()}
-        asked = {place: own for place, own in places.items() if transcripts.asks_for_step(own)}
+        found = {key: targets.from_columns(*key) for key in self.records.targets}
+        asked = {key: own for key, own in found.items() if transcripts.asks_for_step(own)}
+        given = ((asked[own.target], own.columns["value"]) for own in self.records.labels if own.target in asked)
+        decided = ((own.ruling.target, own.ruling.value) for own in self.records.of(AdjudicationRecord))
         if asked:
-            batches = chain.from_iterable(self.records.labels.batches())
-            given = ((asked[own[0]], own[2]["value"]) for own in batches if own[0] in asked)
-            decided = ((own.ruling.target, own.ruling.value) for own in self.records.of(AdjudicationRecord))
-            transcripts.check_steps(
-                self.session, self.study_id, chain(given, decided, ((own, 0) for own in asked.values()))
-            )
+            named = ((own, 0) for own in asked.values())
+            transcripts.check_steps(self.session, self.study_id, chain(given, decided, named))
 
     def import_items(self) -> int:
         """Add the new ones of the items, and return their number."""
         self.import_transcripts()
-        digests, added = self.records.item_digests, 0
-        stored = items.stored_contents(self.session, self.study_id, digests)
-        self.advance(self.records.repeated_items)
-        for batch in self.records.items.batches():
-            new = [item for item in batch if item[0] not in stored]
-            for key, _, _, body in batch:
-                if key in stored and not items.is_same(stored[key], body):
-                    raise TiebreakError(
-                        f"Item {key!r} is in this study already, with different content; give it another name."
-                    )
-            items.add_encoded(self.session, self.study_id, new)
-            added += len(new)
-            self.advance(len(batch))
+        added = items.add_new(self.session, self.study_id, self.records.items)
+        self.advance(len(self.records.items))
         return added
 
     def import_transcripts(self) -> None:
         """Add the new ones of the transcripts; raises TiebreakError if an item refers to one that is nowhere."""
         stored = transcripts.digests(self.session, self.study_id)
         for digest, item in self.records.referenced.items():
-            if digest not in stored and digest not in self.records.transcript_digests:
+            if digest not in stored and digest not in self.records.transcripts:
                 raise TiebreakError(
                     f"Item {item!r} refers to the transcript {digest!r}, which is neither in the file nor in the study."
                 )
-        for batch in self.records.transcripts.batches():
-            transcripts.add_encoded(self.session, self.study_id, [one for one in batch if one[0] not in stored])
+        new = [one for one in self.records.transcripts.items() if one[0] not in stored]
+        transcripts.add_encoded(self.session, self.study_id, new)
 
     def find_ids(self) -> None:
         """Set the ids of every target and annotator in the file; new ones are added."""
         wanted: set[Target] = set()
-        names = self.records.annotators | {record.name for record in self.records.of(AnnotatorRecord)}
+        names = {label.annotator for label in self.records.labels}
+        names |= {record.name for record in self.records.of(AnnotatorRecord)}
         record_types: tuple[type[Any], ...] = (TargetRecord, *participation.TABLES)
         for record_type in record_types:
             for record in self.records.of(record_type):
@@ -306,33 +342,31 @@ class _Import:
         for ruling in (record.ruling for record in self.records.of(AdjudicationRecord)):
             wanted.add(ruling.target)
             names.add(ruling.adjudicator)
-        self.records.add_targets(wanted)
-        if keys := self.records.all_targets():
+        for target in wanted:
+            self.records.add_target(targets.key_of(target))
+        if keys := self.records.targets:
             self.target_ids = targets.get_or_create_by_keys(self.session, self.study_id, keys)
         self.annotator_ids = annotators.get_or_create_ids(self.session, names)
 
     def import_labels(self) -> dict[str, int]:
         """Add the new ones of the labels; return how many, and how many have another value in the study."""
-        known, added = self.fingerprints(LabelRow) if self.records.labels.size else set(), 0
+        known, added = self.fingerprints(LabelRow) if self.records.labels else set(), 0
         current = labels.current_values(self.session, self.study_id) if known else {}
         # Targets and annotators whose last undated value in the file differs from the study's, and whether it is new.
         different: dict[tuple[int, int], bool] = {}
         dated = set[tuple[int, int]]()  # those of which the file has the study's value with a time
-        targets_by_place = [self.target_ids[key] for key in self.records.targets]
-        for batch in self.records.labels.batches():
-            new = self.label_rows(self.with_values(batch) if self.spelled else batch, targets_by_place)
-            if known:
-                is_new = [bytes.fromhex(row["fingerprint"]) not in known for row in new]
-                for row, adds in zip(new, is_new, strict=True):
-                    key = (row["target_id"], row["annotator_id"])
-                    is_same = current.get(key) in (None, row["value"])
-                    if row["at"] is not None:
-                        dated |= {key} if is_same else set()
-                    elif is_same:
-                        different.pop(key, None)
-                    else:
-                        different[key] = adds
-                new = [row for row, adds in zip(new, is_new, strict=True) if adds]
+        for batch in batches(self.records.labels, BATCH):
+            new = []
+            for row in map(self.label_row, batch):
+                key, adds = (row["target_id"], row["annotator_id"]), row["fingerprint"] not in known
+                new += [row] if adds else []
+                is_same = current.get(key) in (None, row["value"])
+                if row["at"] is not None:
+                    dated |= {key} if is_same else set()
+                elif is_same:
+                    different.pop(key, None)
+                else:
+                    different[key] = adds
             insert_all(self.session, LabelRow, new)
             added += len(new)
             self.advance(len(batch))
@@ -357,31 +391,12 @@ class _Import:
             "superseded_rulings": len(changed) - replaced,
         }
 
-    def with_values(self, labels: Sequence[SpooledLabel]) -> list[SpooledLabel]:
-        """Return labels with the values that their texts spell."""
-        keys = list(self.records.targets)
-        changed = []
-        for place, annotator, columns, line in labels:
-            _, kind, criterion, _ = keys[place]
-            value = columns["value"]
-            if isinstance(value, str):
-                columns = columns | {"value": self.spelled.get((kind, criterion, value), value)}
-            changed.append((place, annotator, columns, line))
-        return changed
-
-    def label_rows(self, labels: Sequence[SpooledLabel], targets_by_place: Sequence[int]) -> list[Row]:
-        """Return labels as rows."""
-        encoded: dict[int, bytes] = {}
-        rows = []
-        for place, annotator, columns, _ in labels:
-            target, by = targets_by_place[place], self.annotator_ids[annotator]
-            if id(columns) not in encoded:  # the batch holds the columns, so an id is not used again
-                encoded[id(columns)] = encoded_columns(columns)
-            own = self.fingerprints_of_file.of_label(self.study_id, target, by, encoded[id(columns)])
-            rows.append(
-                {"study_id": self.study_id, "target_id": target, "annotator_id": by, **columns, "fingerprint": own}
-            )
-        return rows
+    def label_row(self, label: NewLabel) -> Row:
+        """Return the row of a label."""
+        ids = {"study_id": self.study_id, "target_id": self.target_ids[label.target]}
+        return self.fingerprints_of_file.add_to(
+            {**ids, "annotator_id": self.annotator_ids[label.annotator], **label.columns}
+        )
 
     def import_participation(self) -> int:
         """Add views, read guidelines, overlaps of targets and replies; return the number of replies."""
@@ -424,15 +439,14 @@ class _Import:
             row = make_row(record, target_id, self.annotator_ids[annotator])
             rows.append(self.fingerprints_of_file.add_to(row))
         known = self.fingerprints(table) if rows else set()
-        new = [row for row in rows if bytes.fromhex(row["fingerprint"]) not in known]
+        new = [row for row in rows if row["fingerprint"] not in known]
         insert_all(self.session, table, new)
         return len(new)
 
-    def fingerprints(self, table: Any) -> set[bytes]:
-        """Return the fingerprints of the study's rows, as bytes."""
+    def fingerprints(self, table: Any) -> set[str]:
+        """Return the fingerprints of the study's rows."""
         query = select(col(table.fingerprint)).join(TargetRow, col(TargetRow.id) == col(table.target_id))
-        query = query.where(col(TargetRow.study_id) == self.study_id).execution_options(yield_per=BATCH)
-        return {bytes.fromhex(fingerprint) for fingerprint in self.session.scalars(query)}
+        return set(self.session.scalars(query.where(col(TargetRow.study_id) == self.study_id)))
 
     def advance(self, count: int) -> None:
         """Report that `count` more records are imported."""

@@ -1,15 +1,13 @@
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from core.errors import TiebreakError
 from core.formats.records import CriterionRecord, ScaleRecord
 from core.items import Criterion
 from core.labels import Label, Scale
 from storage.db.connections import reading, writing
-from storage.db.fingerprints import FileFingerprints, encoded_columns, fingerprint, label_columns, label_row
+from storage.db.fingerprints import FileFingerprints, fingerprint, label_row
 from storage.db.tables import LabelRow
 from storage.labelling import queue
 from storage.labels import labels, targets, views
@@ -271,22 +269,3 @@ def test_identical_lines_have_different_fingerprints():
     assert len({first, second, third}) == 3
     second_file = FileFingerprints().add_to
     assert [second_file(row)["fingerprint"] for _ in range(3)] == [first, second, third]
-
-
-VALUES = st.one_of(
-    st.none(), st.booleans(), st.integers(-5, 5), st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=5),
-    st.dictionaries(st.text("ab", min_size=1, max_size=2), st.floats(0, 1), min_size=1, max_size=2),
-)  # fmt: skip
-
-
-@given(
-    st.lists(
-        st.tuples(st.integers(1, 2), st.integers(1, 2), VALUES, st.sampled_from(["", "so", "%d \u00e9"])), max_size=8
-    )
-)
-def test_labels_of_a_file_have_the_fingerprints_of_their_rows(given_labels):
-    by_row, by_parts = FileFingerprints(), FileFingerprints()
-    for target, annotator, value, reason in given_labels:
-        label = Label(target=make_target(), annotator="ann", value=value, reason=reason, seconds=1.5, at=AT)
-        own = by_parts.of_label(1, target, annotator, encoded_columns(label_columns(label)))
-        assert own == by_row.add_to(label_row(label, 1, target, annotator))["fingerprint"]

@@ -24,7 +24,7 @@ from storage.runs import aius, call_totals, claims, experiments, outcomes, runs
 from storage.runs.outcomes import NewEvent
 from storage.studies import annotators, studies
 from storage.transfer import exports, imports
-from storage.transfer._spool import UNFINISHED
+from storage.transfer._imported_runs import UNFINISHED
 from storage.transfer.exports import turn_rows
 from storage.transfer.imports import ImportCounts
 from storage.transfer.participation import rename_readers

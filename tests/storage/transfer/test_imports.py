@@ -4,7 +4,6 @@ import sys
 import textwrap
 import time
 from datetime import UTC, datetime, timedelta, timezone
-from pathlib import Path
 
 import pytest
 
@@ -30,7 +29,7 @@ from storage.db.connections import reading
 from storage.labels import labels
 from storage.runs import traces
 from storage.studies import items, studies
-from storage.transfer import _spool, exports, imports
+from storage.transfer import _imported_runs, exports, imports
 from storage.transfer.imports import ImportCounts
 from tests.conftest import make_item, make_label, make_target
 from tests.core.protocols import debates
@@ -91,7 +90,7 @@ def test_every_type_of_record_is_imported(engine):
 
 
 def test_files_of_several_batches_are_imported_in_their_order(engine, monkeypatch):
-    monkeypatch.setattr(_spool, "BATCH", 2)
+    monkeypatch.setattr(imports, "BATCH", 2)
     written = [ItemRecord(item=make_item(f"item {number}")) for number in range(5)]
     written += [make_label(number % 3, f"annotator {number}", item=f"item {number}") for number in range(5)]
     written += [written[0], written[-1]]
@@ -216,16 +215,10 @@ def test_a_trace_with_fewer_events_changes_nothing(engine):
         assert len(traces.events(session, first.id)) == 2
 
 
-@pytest.mark.slow
 def test_progress_is_reported_to_the_end(engine):
     reports = []
-    count = _spool.BATCH + 500
-    many = [ItemRecord(item=make_item(f"item {number}")) for number in range(count)]
-    imports.import_records(engine, "s", many, lambda *progress: reports.append(progress))
-    assert reports == [(_spool.BATCH, count), (count, count)]
-    reports.clear()
-    imports.import_records(engine, "t", one_of_each_type(), lambda *progress: reports.append(progress))
-    imports.import_records(engine, "t", one_of_each_type(), lambda *progress: reports.append(progress))
+    for _ in range(2):
+        imports.import_records(engine, "t", one_of_each_type(), lambda *progress: reports.append(progress))
     assert [total for _, total in reports] == [8] * len(reports)
     assert reports[-1] == (8, 8)
 
@@ -268,14 +261,6 @@ def test_a_killed_import_adds_nothing(engine, a_study):
     assert time.monotonic() < deadline
 
 
-@pytest.mark.parametrize(("most", "checked"), [(_spool.MAX_SHARED, [1, 2]), (0, [1, 1, 2])])
-def test_a_value_is_checked_once_unless_there_are_many(monkeypatch, most, checked):
-    monkeypatch.setattr(_spool, "MAX_SHARED", most)
-    records = [make_label(value=value, annotator=name) for value, name in ((1, "ann"), (1, "ben"), (2, "cyd"))]
-    read = _spool.SortedRecords(records)
-    assert [value for _, value, _ in read.label_values()] == checked
-
-
 def test_an_opinion_with_several_values_is_not_on_a_scale_of_one(engine, a_study):
     records = [ScaleRecord(kind="preference", criterion="helpfulness", scale=PREFERENCE), RUN]
     with pytest.raises(TiebreakError, match="is not on the scale of preference"):
@@ -296,24 +281,10 @@ def to_text(records):
 @pytest.mark.parametrize("read", [read_records, read_for_import])
 @pytest.mark.parametrize(("layout", "table"), [("wide", "pairs"), ("long", "pairs"), ("judged", "judged")])
 def test_the_import_of_a_table_stores_the_same_as_before(engine, monkeypatch, layout, table, read):
-    monkeypatch.setattr(_spool, "TRACE_BATCH", 7)
+    monkeypatch.setattr(_imported_runs, "BATCH", 7)
     mapping = load_mappings(FIXTURES / f"{layout}.yaml")[0]
     imports.import_records(engine, "table", read(FIXTURES / f"{table}.csv", mapping=mapping))
     assert_golden(f"imports/{layout}.jsonl", to_text(export(engine, "table")))
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
-def test_a_full_temporary_folder_is_one_sentence_and_nothing_is_stored(engine, tmp_path, monkeypatch):
-    table = tmp_path / "t.csv"
-    rows = [f"{number},q,a,b,1" for number in range(200)]
-    table.write_text("\n".join(["id,question,left,right,j1", *rows]), "utf-8")
-    judges = [{"kind": "preference", "criterion": "helpfulness", "columns": {"j1": "judge 1"}}]
-    responses = [{"text": "left"}, {"text": "right"}]
-    mapping = build_mapping({"id": "id", "prompt": "question", "responses": responses, "judges": judges})
-    monkeypatch.setattr("tempfile.TemporaryFile", lambda: Path("/dev/full").open("r+b"))  # noqa: SIM115
-    with pytest.raises(TiebreakError, match=r"cannot write its temporary files: No space left on device\. .* TMPDIR"):
-        imports.import_records(engine, "s", read_for_import(table, mapping=mapping))
-    assert read(engine, studies.names) == []
 
 
 def test_an_import_with_other_meanings_says_how_many_labels_it_replaces_and_which_stay(engine, tmp_path):
