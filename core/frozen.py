@@ -3,12 +3,7 @@
 Also their texts, without what databases, servers and files refuse.
 """
 
-import ast
-import inspect
-import textwrap
 from collections.abc import Mapping
-from functools import cache
-from itertools import pairwise
 from typing import Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
@@ -17,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 class Frozen(BaseModel):
     """An immutable value: equal when its fields are equal; an unknown field is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
 def accept_former_values(values: Mapping[str, str]) -> BeforeValidator:
@@ -54,35 +49,6 @@ def valid_texts(value: Any) -> Any:
     return value
 
 
-# The help texts of settings: the docstrings below their fields.
-#
-# Pydantic can read them when a class is created, which takes a run 0.03 s; only forms show them.
-
-
 def help_text(settings: type[Frozen], name: str) -> str:
-    """Return the description of a field or the docstring below it, in one line; empty if it has neither."""
-    text = settings.model_fields[name].description or _docstrings(settings).get(name, "")
-    return " ".join(text.split())
-
-
-@cache
-def _docstrings(settings: type[Frozen]) -> dict[str, str]:
-    """Return the docstrings of the fields of a class and of its parents; empty if its source is not available."""
-    texts: dict[str, str] = {}
-    for parent in reversed(settings.__mro__[: settings.__mro__.index(Frozen)]):
-        try:
-            source = textwrap.dedent(inspect.getsource(parent))
-        except (OSError, TypeError):
-            continue
-        for definition in ast.parse(source).body:
-            assert isinstance(definition, ast.ClassDef)
-            texts |= {
-                field.target.id: text.value.value
-                for field, text in pairwise(definition.body)
-                if isinstance(field, ast.AnnAssign)
-                and isinstance(field.target, ast.Name)
-                and isinstance(text, ast.Expr)
-                and isinstance(text.value, ast.Constant)
-                and isinstance(text.value.value, str)
-            }
-    return texts
+    """Return the description of a field, by default the docstring below it, in one line; empty if it has neither."""
+    return " ".join((settings.model_fields[name].description or "").split())

@@ -43,24 +43,15 @@ def located_texts(*aius: str) -> list[str | None]:
     ("aiu", "expected"),
     [
         ("The model-generated answer confuses the two rivers.", "The answer confuses the two rivers"),
-        ("The model-generated answer names the wrong sea.", "names the wrong sea"),
-        ("The Danube ends in the Black Sea.", "the Danube ends in the Black Sea"),
-        (
-            "The correct answer should say that the Danube ended in the Black Sea.",
-            "should say that the Danube ends in the Black Sea",
-        ),
+        ("The model-generated answer names the wrong sea.", "and it names the wrong sea"),
+        ("The Danube ends in the Black Sea.", "It should say that the Danube ends in the Black Sea"),
         ("The style is clear.", "the style of the answer is clear"),
         ("Penguins live in the south.", None),
-        ("The answer is.", "the answer is"),
+        ("The answer is.", None),
     ],
 )
-def test_the_span_of_an_aiu_contains_its_words(aiu: str, expected: str | None) -> None:
+def test_the_span_of_an_aiu_is_the_clause_with_its_words(aiu: str, expected: str | None) -> None:
     assert located_texts(aiu) == [expected]
-
-
-def test_two_aius_of_one_sentence_have_different_spans() -> None:
-    texts = located_texts("The rivers are confused.", "The sea is wrong.")
-    assert texts == ["confuses the two rivers", "the wrong sea"]
 
 
 def test_of_two_equal_passages_the_one_after_the_previous_aiu_is_chosen() -> None:
@@ -77,13 +68,7 @@ def test_a_marked_span_is_used_unless_it_is_outside_the_text() -> None:
         aius=(Aiu(id="1", text="The style is clear.", at=(0, 10)), Aiu(id="2", text="Clear style.", at=(5, 9999))),
     )
     assert locate_aius(critique)["1"] == (0, 10)
-    assert TEXT[slice(*locate_aius(critique)["2"])] == "style of the answer is clear"
-
-
-def test_a_long_text_without_punctuation_is_searched_in_bounded_time() -> None:
-    """Quadratic time in the length of a sentence would take minutes here."""
-    critique = Critique(author="a", text="river sea " * 5000, aius=aius_with_numbers("a", ["The sea is wrong."]))
-    assert locate_aius(critique)["a.1"] == (6, 9)
+    assert TEXT[slice(*locate_aius(critique)["2"])] == "the style of the answer is clear"
 
 
 def test_the_text_is_cut_at_the_edges_of_every_span() -> None:

@@ -1,7 +1,7 @@
 """The help texts of settings."""
 
 import pytest
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from core.frozen import Frozen, help_text
 from core.wording import short_names
@@ -31,15 +31,6 @@ class Child(Parent):
         """Do nothing."""
 
 
-class ReadByPydantic(Child):
-    """The same, read by pydantic when the class is created."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
-    last: int = 0
-    """The last field."""
-
-
 def test_a_help_text_is_the_description_or_the_docstring_below_the_field() -> None:
     assert {name: help_text(Child, name) for name in Child.model_fields} == {
         "inherited": "Inherited by the child.",
@@ -47,17 +38,6 @@ def test_a_help_text_is_the_description_or_the_docstring_below_the_field() -> No
         "without": "",
         "described": "A description.",
     }
-
-
-def test_a_class_whose_docstrings_pydantic_reads_has_the_same_texts() -> None:
-    assert ReadByPydantic.model_fields["last"].description == "The last field."
-    assert help_text(ReadByPydantic, "last") == "The last field."
-    assert help_text(ReadByPydantic, "inherited") == "Inherited by the child."
-
-
-def test_a_class_without_source_has_no_help_texts() -> None:
-    created = type("Created", (Frozen,), {"__annotations__": {"field": int}, "field": 0, "__module__": "nowhere"})
-    assert help_text(created, "field") == ""
 
 
 #
