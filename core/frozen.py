@@ -3,7 +3,12 @@
 Also their texts, without what databases, servers and files refuse.
 """
 
+import ast
+import inspect
+import textwrap
 from collections.abc import Mapping
+from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
@@ -12,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 class Frozen(BaseModel):
     """An immutable value: equal when its fields are equal; an unknown field is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def accept_former_values(values: Mapping[str, str]) -> BeforeValidator:
@@ -49,6 +54,24 @@ def valid_texts(value: Any) -> Any:
     return value
 
 
+# The help texts of settings: the docstrings below their fields, which pydantic would read for every command.
+
+
 def help_text(settings: type[Frozen], name: str) -> str:
-    """Return the description of a field, by default the docstring below it, in one line; empty if it has neither."""
-    return " ".join((settings.model_fields[name].description or "").split())
+    """Return the description of a field or the docstring below it, in one line; empty if it has neither."""
+    text = settings.model_fields[name].description or _docstrings(settings).get(name, "")
+    return " ".join(text.split())
+
+
+@cache
+def _docstrings(settings: type[Frozen]) -> dict[str, str]:
+    """Return the docstrings of the fields of a class and of its parents."""
+    texts: dict[str, str] = {}
+    for parent in reversed(settings.__mro__[: settings.__mro__.index(Frozen)]):
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(parent))).body
+        assert isinstance(definition, ast.ClassDef)
+        for pair in pairwise(definition.body):
+            match pair:
+                case ast.AnnAssign(target=ast.Name(id=field)), ast.Expr(value=ast.Constant(value=str() as text)):
+                    texts[field] = text
+    return texts
