@@ -2,11 +2,10 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from math import log
 
-from sqlalchemy import ColumnElement, Text, delete, distinct, func, or_, select, update
+from sqlalchemy import ColumnElement, Text, delete, distinct, func, select, update
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
@@ -15,18 +14,17 @@ from core.formats.study_records import StudyRules
 from core.texts import mark
 from storage.db.connections import clock, execute, upsert
 from storage.db.guards import QUEUE, reading_for
-from storage.db.tables import AdjudicationRow, ItemRow, LabelRow, LeaseRow, OpinionRow, TargetRow
+from storage.db.tables import AdjudicationRow, LabelRow, LeaseRow, OpinionRow, TargetRow
 from storage.labelling import critique_queue
 from storage.labelling.context import AIU_KINDS, QueueContext, Task
 from storage.labelling.queue import ONE_EACH, TargetState, claim_query
 from storage.labels.targets import is_current, lock_targets
 
-if TYPE_CHECKING:
-    import numpy as np
-
 # The rules `annotators`, `groups` and `order`.
 
 NOT_ASSIGNED = mark("This item is assigned to other annotators.")
+# Of a target without votes.
+UNKNOWN_ENTROPY = 1e-9
 
 
 def is_assigned(rules: StudyRules, annotator: str, scenario: str | None) -> bool:
@@ -48,18 +46,6 @@ def is_excluded(rules: StudyRules, name: str) -> bool:
     return bool(rules.annotators) and not is_named(rules, name)
 
 
-def assigned_condition(work: QueueContext) -> ColumnElement[bool] | None:
-    """Return the condition on an item that `is_assigned` is; None if all annotators label all items."""
-    rules = work.study.rules
-    if not rules.annotators and not rules.groups:
-        return None
-    scenario = func.coalesce(col(ItemRow.scenario), "")
-    grouped = [name for name, group in rules.groups.items() if group]
-    own = scenario.in_([name for name in grouped if work.annotator in rules.groups[name]])
-    is_general = not rules.annotators or work.annotator in rules.annotators
-    return or_(own, scenario.not_in(grouped)) if is_general else own
-
-
 def order_ids(session: Session, work: QueueContext, places: Mapping[int, int]) -> list[int]:
     """Return targets in the order of the study's rules; `places` are the positions of their items."""
     ids = sorted(places, key=lambda target_id: (places[target_id], target_id))
@@ -72,16 +58,25 @@ def order_ids(session: Session, work: QueueContext, places: Mapping[int, int]) -
 
 
 def _informative(session: Session, work: QueueContext, target_ids: Sequence[int]) -> list[int]:
-    """Return targets, the most informative first: see `core.statistics.measures.planning.next_targets`."""
-    from core.statistics.measures.planning import next_targets
+    """Return targets, the most informative first, then the one with the fewest labels.
 
+    That is the highest entropy of the votes of annotators and judges, of which each side has the same weight. Targets
+    without votes are after every disagreement and before agreement.
+    """
     labels = _votes(session, work, LabelRow, is_current(LabelRow))
     with reading_for(QUEUE):
         is_last = col(OpinionRow.stage) == "last"
         opinions = _votes(session, work, OpinionRow, is_last, col(OpinionRow.value).is_not(None))
-    values = sorted({value for side in (labels, opinions) for votes in side.values() for value in votes})
-    order = next_targets(_vote_array(labels, target_ids, values), _vote_array(opinions, target_ids, values))
-    return [target_ids[number] for number in order]
+
+    def rank(target_id: int) -> tuple[float, int]:
+        shares: Counter[str] = Counter()
+        for side in (labels.get(target_id, Counter()), opinions.get(target_id, Counter())):
+            shares.update({value: count / side.total() for value, count in side.items()})
+        parts = [share / shares.total() for share in shares.values()]
+        entropy = -sum(part * log(part) for part in parts) if parts else UNKNOWN_ENTROPY
+        return -round(entropy, 12), labels.get(target_id, Counter()).total()
+
+    return sorted(target_ids, key=rank)
 
 
 def _votes(
@@ -97,20 +92,6 @@ def _votes(
     for target_id, value in session.execute(query):
         votes[target_id][value] += 1
     return votes
-
-
-def _vote_array(
-    votes: Mapping[int, Counter[str]], target_ids: Sequence[int], values: Sequence[str]
-) -> "np.ndarray[Any, np.dtype[np.float64]]":
-    """Return votes as an array of targets x values."""
-    import numpy as np
-
-    columns = {value: column for column, value in enumerate(values)}
-    counts = np.zeros((len(target_ids), max(len(values), 1)))
-    for row, target_id in enumerate(target_ids):
-        for value, count in votes.get(target_id, {}).items():
-            counts[row, columns[value]] = count
-    return counts
 
 
 def request_label(session: Session, study_id: int, target_id: int) -> int:
@@ -170,7 +151,7 @@ def select_share(
 
     possible = enumerate(sorted(states, key=rank))
     chosen = [state for place, state in possible if place < count or state.labelled or state.id in begun]
-    return [replace(state, full=False, available=len(state.parts) or 1) for state in chosen]
+    return [state._replace(full=False, available=len(state.parts) or 1) for state in chosen]
 
 
 def mix(
@@ -180,7 +161,7 @@ def mix(
     length: float,
     first: int = 0,
     start: float = 0,
-) -> Sequence[int]:
+) -> list[int]:
     """Return targets in their order with others at random places after `first`, one in each block and from `start`."""
     placed = [(float(number), target_id) for number, target_id in enumerate(ordered)]
     for number, mixed_id in enumerate(mixed_ids):
@@ -192,12 +173,11 @@ def mix(
 
 def decided_targets(session: Session, work: QueueContext) -> dict[int, bool]:
     """Return the adjudicated targets of a queue's kind, or AIUs -> whether the annotator adjudicated them."""
-    # As an expression the study has no index: there are fewer adjudications than targets.
-    study = col(TargetRow.study_id) + 0 == work.study.id
+    kinds = AIU_KINDS if work.name == "aius" else (work.queue.kind,)
     query = (
         select(col(AdjudicationRow.target_id), col(AdjudicationRow.annotator_id) == work.annotator_id)
         .join(TargetRow, col(TargetRow.id) == col(AdjudicationRow.target_id))
-        .where(study, col(TargetRow.kind).in_(AIU_KINDS if work.name == "aius" else (work.queue.kind,)))
+        .where(col(TargetRow.study_id) == work.study.id, col(TargetRow.kind).in_(kinds))
     )
     decided: dict[int, bool] = {}
     for target_id, own in session.execute(query):

@@ -1,14 +1,12 @@
 """The labelling queue: targets and their leases, drafts, skips, flags and notes."""
 
-from array import array
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from threading import Lock
-from typing import Any, Literal
+from functools import cache
+from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Integer, Select, and_, bindparam, case, delete, exists, func, not_, or_, select
+from sqlalchemy import ColumnElement, Integer, Select, and_, bindparam, delete, exists, func, not_, or_, select
 from sqlalchemy.orm import Session, aliased
 from sqlalchemy.sql.expression import SQLColumnExpression
 from sqlmodel import col
@@ -64,8 +62,7 @@ class Queue:
     """Only items that this annotator has scored on the criterion, because the tasks show the judges' scores."""
 
 
-@dataclass(frozen=True)
-class TargetState:
+class TargetState(NamedTuple):
     """One task in a queue by its id, as one annotator sees it."""
 
     id: int
@@ -83,9 +80,9 @@ class TargetState:
     available: int
     """How many of its required targets the annotator has labelled or can label."""
     newest: int = 0
-    """The id of the annotator's newest label in it, for tasks with several required targets."""
+    """The id of the annotator's newest label in it."""
     parts: tuple[int, ...] = ()
-    """The required targets of a critique, if all of its AIUs have one."""
+    """Its required targets: itself, or of a critique its AIUs, if all of them have a target."""
 
 
 def save_draft(session: Session, target_id: int, annotator_id: int, body: Any, *, repeat: bool = False) -> None:
@@ -131,14 +128,10 @@ def has_targets(session: Session, queue: Queue) -> bool:
         return session.execute(target_query(col(TargetRow.id), queue=queue).limit(1)).first() is not None
 
 
-def target_query(*columns: Any, queue: Queue, with_items: bool = False, few: bool = False) -> Select[*tuple[Any, ...]]:
-    """Select columns of the targets of a queue, and of their items if the queue or `with_items` needs them.
-
-    `few`: a joined table has rows of few targets, so SQLite should not begin with all targets of the queue.
-    """
-    study_id = col(TargetRow.study_id) + 0 if few else col(TargetRow.study_id)  # an expression has no index
+def target_query(*columns: Any, queue: Queue, with_items: bool = False) -> Select[*tuple[Any, ...]]:
+    """Select columns of the targets of a queue, and of their items if the queue or `with_items` needs them."""
     query = select(*columns).select_from(TargetRow)
-    query = query.where(study_id == queue.study_id, col(TargetRow.kind) == queue.kind)
+    query = query.where(col(TargetRow.study_id) == queue.study_id, col(TargetRow.kind) == queue.kind)
     if with_items or queue.scenario is not None:
         query = query.join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
     if queue.scenario is not None:
@@ -177,15 +170,6 @@ def _scored_by(annotator_id: int | None) -> list[ColumnElement[bool]]:
         col(label.annotator_id) == annotator_id, targets.is_current(label),
     )  # fmt: skip
     return [own]
-
-
-@lru_cache(maxsize=256)  # building the query takes longer than executing it
-def state_query(queue: Queue) -> Select[*tuple[Any, ...]]:
-    """Select the fields of `TargetState` for the targets `:ids`."""
-    columns = (col(TargetRow.id), col(ItemRow.key), _labelled_by(ANNOTATOR), _marked("skip"), _marked("flag"))
-    more = (full_condition(), col(ItemRow.scenario), col(ItemRow.position))
-    query = target_query(*columns, *more, queue=queue, with_items=True)
-    return query.where(col(TargetRow.id).in_(bindparam("ids", expanding=True)))
 
 
 def _current_labels(*conditions: Callable[[Any], ColumnElement[bool]]) -> Select[*tuple[Any, ...]]:
@@ -238,40 +222,3 @@ def claim_query() -> Select[*tuple[Any, ...]]:
     columns = (full_condition(leased), expired, views_condition(), training, decided & ~own)
     query = select(*columns).select_from(TargetRow)
     return query.where(col(TargetRow.id) == bindparam("target", type_=Integer))
-
-
-def _marked(mark: Mark) -> ColumnElement[bool]:
-    """Return whether the annotator's newest mark of that type is on."""
-    newest = (
-        select(case((col(MarkRow.on), 1), else_=0))
-        .where(
-            col(MarkRow.target_id) == col(TargetRow.id),
-            col(MarkRow.annotator_id) == ANNOTATOR,
-            col(MarkRow.mark) == mark,
-        )
-        .order_by(col(MarkRow.id).desc())
-        .limit(1)
-        .scalar_subquery()
-    )
-    return func.coalesce(newest, 0) == 1
-
-
-# The orders of queues that were used last in this process: to shuffle a long queue takes a tenth of a second.
-
-MAX_STORED = 64
-_stored: dict[Hashable, tuple[Hashable, Sequence[int]]] = {}
-_lock = Lock()
-
-
-def find_order(key: Hashable, version: Hashable, compute: Callable[[], Sequence[int]]) -> Sequence[int]:
-    """Return the order under a key, computed if there is none or its version is another one."""
-    stored = _stored.get(key)
-    if stored is not None and stored[0] == version:
-        return stored[1]
-    order = array("q", compute())
-    with _lock:
-        _stored.pop(key, None)
-        _stored[key] = (version, order)
-        while len(_stored) > MAX_STORED:
-            _stored.pop(next(iter(_stored)))
-    return order

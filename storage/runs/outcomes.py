@@ -45,7 +45,6 @@ from storage.runs.events import (
 # listed, with who read it.
 
 READ_BY_PARSER = "parser"
-# A judge's name and a step of its protocol.
 # Events after which a listed reply may have another reading, or not count.
 REREADING = (ReplyExtracted, ReadingReplaced, ReadingWithdrawn, TraceRestarted)
 # Replies on a page of the list.

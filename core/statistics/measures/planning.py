@@ -9,9 +9,6 @@ from core.statistics import notes
 from core.statistics.data.arrays import Floats, normal_quantile, ratio
 from core.wording import format_count
 
-# Ranks targets without votes after every disagreement and before full agreement.
-UNKNOWN_ENTROPY = 1e-9
-
 
 def entropy(counts: Floats) -> Floats:
     """Return the Shannon entropy of the votes on each item, as a share of its maximum ln K, (N, K) -> (N,).
@@ -22,20 +19,6 @@ def entropy(counts: Floats) -> Floats:
     shares = ratio(counts, counts.sum(axis=1, keepdims=True))
     logs = np.log(np.where(shares > 0, shares, 1))
     return np.asarray(-(shares * logs).sum(axis=1) / np.log(max(n_categories, 2)))
-
-
-def next_targets(annotators: Floats, judges: Floats) -> list[int]:
-    """Return the numbers of the targets, the most informative first.
-
-    `annotators` and `judges` are votes (N, K). Order: highest entropy of both sides' votes together (each side's shares
-    weigh the same, so many judges do not outweigh few annotators), then fewest labels of annotators, then the
-    order passed. Targets without votes come after every disagreement and before agreement.
-    """
-    shares = np.nan_to_num(ratio(annotators, annotators.sum(axis=1, keepdims=True)))
-    shares += np.nan_to_num(ratio(judges, judges.sum(axis=1, keepdims=True)))
-    spread = entropy(shares)
-    spread = np.where(np.isnan(spread), UNKNOWN_ENTROPY, spread)
-    return list(map(int, np.lexsort((annotators.sum(axis=1), -spread))))
 
 
 # How many more labels tell which of two judges is more accurate.

@@ -9,11 +9,11 @@ from sqlalchemy.orm import Session
 
 from core.labels import Target
 from storage.db.connections import reading, writing
-from storage.db.tables import AnnotatorRow, DraftRow, LabelRow, LeaseRow, TargetRow, now
+from storage.db.tables import AnnotatorRow, DraftRow, LabelRow, LeaseRow, now
 from storage.labelling import actions, adjudication, claims, effects, queue_view, tasks
 from storage.labelling.adjudication import Case
 from storage.labelling.context import QueueContext, find_tasks, open_context
-from storage.labelling.queue import Queue, TargetState, state_query, target_query
+from storage.labelling.queue import Queue, TargetState
 from storage.labelling.queue_view import open_view
 from storage.labels import targets
 from storage.studies import annotators, studies
@@ -46,13 +46,10 @@ def claim_next(session: Session, queue: Queue, annotator: str, overlap: int = 3)
 
 def queue_states(session: Session, queue: Queue, annotator: str, overlap: int = 3) -> list[TargetState]:
     """Return the states of a queue's targets in the order of their ids."""
-    annotator_id = annotators.find_id(session, annotator) or 0
-    parameters = {"annotator": annotator_id, "overlap": overlap, "now": now()}
-    ids = list(session.scalars(target_query(TargetRow.id, queue=queue)))
-    rows = session.execute(state_query(queue), parameters | {"ids": ids})
-    names = ("id", "item", "labelled", "skipped", "flagged", "full", "scenario", "position")
-    states = [TargetState(**dict(zip(names, row, strict=True)), labels=0, available=0) for row in rows]
-    return sorted(states, key=lambda state: state.id)
+    work = open_context(session, "disagreements", "s", annotator)
+    rules = work.study.rules.model_copy(update={"overlap": overlap})
+    work = replace(work, queue=queue, study=replace(work.study, rules=rules))
+    return sorted(queue_view.target_states(session, work), key=lambda state: state.id)
 
 
 def lease(session: Session, study_id: int, target: Target, annotator: str) -> None:

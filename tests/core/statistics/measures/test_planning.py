@@ -15,12 +15,6 @@ def test_entropy_runs_from_unanimous_to_evenly_spread():
     assert np.isnan(values[3])
 
 
-def test_the_most_disputed_target_comes_first():
-    annotators = np.array([[1.0, 0], [1, 0], [1, 1], [0, 0], [2, 0]])
-    judges = np.array([[3.0, 0], [0, 3], [2, 1], [0, 0], [1, 2]])
-    assert planning.next_targets(annotators, judges) == [1, 2, 4, 3, 0]
-
-
 # The number of labels that separate two judges.
 
 
