@@ -27,82 +27,27 @@ from pages.parts import colours, downloads
 
 # The point of a chart that is selected.
 #
-# Streamlit takes a figure for the identity of its chart, so a figure with another selected point would be a new chart,
-# which takes a browser some tenths of a second. So the figure stays as it was when the chart was first drawn, and the
-# browser marks the point that was clicked. Only a selection that is not the last click, such as the one of an opened
-# address or none after "Close", makes a new chart.
-
-# Charts with a selection that are shared; the oldest are forgotten first.
-MAX_COPIES = 64
-# The attribute of a figure that has its digest.
-DIGEST = "_digest"
-
-
-@dataclass
-class DrawnChart:
-    """What a visitor's browser shows of a chart."""
-
-    figure: bytes
-    """A digest of the figure without a selection."""
-    selected: Any
-    """The custom data of the point that was selected when the chart was drawn."""
-    number: int
-    """Of the chart, because an equal figure would be the same chart with the last click's point."""
-    marked: list[Any]
-    """The custom data of the points that the browser marks."""
+# Streamlit takes a figure for the identity of its chart, so a figure with another selected point is a new chart, which
+# takes a browser some tenths of a second. So a clicked point, which the browser marks, leaves the figure as it is.
 
 
 def mark_selected(figure: go.Figure, key: str, selected: Any) -> go.Figure:
-    """Return a figure with the point selected that has the custom data `selected`, unless the browser marks it."""
-    name = f"_{key}_drawn"
-    digest = _digest_of(figure)
-    wanted = [] if selected is None else [as_json(selected)]
-    drawn: DrawnChart | None = st.session_state.get(name)
-    # A chart that was not drawn in the last run has lost what the browser marked.
-    is_current = drawn is not None and key in st.session_state and drawn.marked == wanted
-    if drawn is None or not is_current or drawn.figure != digest:
-        # A new figure, such as that of newer labels, needs no new number if no point is marked.
-        number = 1 if drawn is None else drawn.number + (bool(wanted) or not is_current)
-        drawn = DrawnChart(digest, selected, number, wanted)
-        st.session_state[name] = drawn
-    return _with_selection(figure, drawn.selected, number=drawn.number)
+    """Return a figure with the point selected that has the custom data `selected`, unless the browser marks it.
 
-
-def recorded(key: str, on_select: Callable[[], None]) -> Callable[[], None]:
-    """Return the callback of a chart that also records which points the browser marks."""
-
-    def record() -> None:
-        drawn: DrawnChart | None = st.session_state.get(f"_{key}_drawn")
-        if drawn is not None:
-            drawn.marked = [as_json(point.get("customdata")) for point in st.session_state[key].selection.points]
-        on_select()
-
-    return record
-
-
-def _digest_of(figure: go.Figure) -> bytes:
-    """Return a digest of a figure, which is not modified any more: a shared one is written as JSON only once."""
-    digest: bytes | None = getattr(figure, DIGEST, None)
-    if digest is None:
-        digest = blake2b(str(figure.to_json(validate=False)).encode()).digest()
-        setattr(figure, DIGEST, digest)
-    return digest
-
-
-def _with_selection(figure: go.Figure, selected: Any, *, number: int = 1) -> go.Figure:
-    """Return a chart with a selection and its number; the figure itself, if it is the first chart without one.
-
-    The chart is shared by all visitors, so do not modify it.
+    A figure without a selection is returned itself; it is shared by all visitors.
     """
-    if selected is None and number == 1:
+    name, state = f"_{key}_drawn", st.session_state.get(key)
+    # The selection with which the chart was drawn, and its number: an equal figure would be the same chart, in which
+    # the browser still marks the point that was clicked.
+    drawn, number = st.session_state.get(name, (None, 0))
+    marked = [as_json(point.get("customdata")) for point in state.selection.points] if state else []
+    wanted = [] if selected is None else [as_json(selected)]
+    if (marked or ([] if drawn is None else [as_json(drawn)])) != wanted:
+        drawn, number = st.session_state[name] = selected, number + 1
+    if not number:
         return figure
-    return _copy_with_selection(_digest_of(figure), as_json(selected), number, figure)
-
-
-@st.cache_resource(max_entries=MAX_COPIES, show_spinner=False)
-def _copy_with_selection(digest: bytes, selected: Any, number: int, _figure: go.Figure) -> go.Figure:
-    copy = go.Figure(_figure).update_layout(meta=number)
-    select_points(copy, selected)
+    copy = go.Figure(figure).update_layout(meta=number)
+    select_points(copy, drawn)
     return copy
 
 
@@ -297,11 +242,9 @@ def draw(
     modified.
     """
     options: dict[str, Any] = {"config": CONFIG if has_browser() else CAMERA_CONFIG, "alt": alt}
-    if on_select is None:
-        figure = _with_selection(figure, selected)
-    else:
-        figure = mark_selected(figure, key, selected)
-        options |= {"on_select": recorded(key, on_select), "selection_mode": "points"}
+    figure = mark_selected(figure, key, selected)
+    if on_select is not None:
+        options |= {"on_select": on_select, "selection_mode": "points"}
     # A phone shows the upper part of the chart in a container with this key: see collapsible.js.
     with st.container(key=f"tall-{key}"):
         st.plotly_chart(figure, key=key, **options)

@@ -1,21 +1,15 @@
 """Values that a page shows while they change: read from the database again only after a change."""
 
-import ctypes
-import logging
-import math
 import threading
 import time
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
-from contextvars import Context
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import streamlit as st
 
 from pages.parts import resources
-from storage.db import changes, guards
+from storage.db import changes
 from storage.studies.studies import Study
 
 Value = TypeVar("Value")
@@ -74,144 +68,44 @@ def study_topic(study_id: int) -> str:
     return f"study {study_id}"
 
 
-# Return of freed memory to the system, after the figures of a large study were computed.
+# Figures of large studies take seconds to compute. Those are shown again for some time before newer ones are computed,
+# so that a study in which people label is not computed again with every label.
 
-
-def release() -> None:
-    """Return freed memory to the system, in a few milliseconds; only glibc keeps so much of it, and only there."""
-    with suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).malloc_trim(0)
-
-
-# Figures of large studies that are computed in the background, while pages show those of an earlier version.
-#
-# A page draws the figures of a version of its data from caches. If they took longer than LIMIT to compute, a newer
-# version is shown once a thread has filled the caches for it; until then pages draw the last version that is complete.
-# A page that does not wait for its first figures draws the rest of itself while the thread computes them.
-
-# Processor seconds up to which figures are computed while the visitor waits.
+# Processor seconds up to which figures are computed again at once.
 LIMIT = 0.2
-# Processor seconds from which figures are computed in a thread of their own.
-LONG = 5.0
+# How much longer than they took to compute they are shown.
+PAUSE = 10
 MAX_ENTRIES = 256
-log = logging.getLogger("tiebreak")
 Version = TypeVar("Version", bound=Hashable)
-Compute = Callable[[Version], object]
 
 
 @dataclass
-class _Entry:
-    ready: Hashable | None
-    """The last version whose figures are in the caches; None before the first one."""
+class _Figures:
+    version: Hashable
     seconds: float
-    """How long they took to compute; 0 after an error."""
-    compute: "Compute[object]"
-    ended: float
-    """When they were complete, by the monotonic clock."""
-    context: Context
-    """With the permissions that were checked for the reads of the page that computed them, and nothing of Streamlit's:
-    a thread cannot draw, and a cached function would try to draw its spinner where the page was when it computed."""
-    wanted: Hashable = None
-    """The version that was requested last; a computation that has to wait for another one computes this."""
-    job: "Future[None] | None" = None
+    """How long they took to compute."""
+    computed_at: float
+    """By the monotonic clock."""
 
 
-_entries: dict[Hashable, _Entry] = {}
-_changed = threading.Lock()
-# One thread for figures that take seconds, and one for those that take longer, which the others would wait for. More
-# would take the processors from the pages of other visitors.
-_executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="figures")
-_long_executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="long figures")
+_figures: dict[Hashable, _Figures] = {}
 
 
 def shown_version(key: Hashable, newest: Version) -> Version:
-    """Return the version to draw: the newest, or the last complete one if the figures take long to compute.
-
-    Figures of the newest version are then requested; they are computed as the page last computed them for this key.
-    """
-    with _changed:
-        entry = _entries.get(key)
-        if entry is None or entry.ready is None or entry.seconds <= LIMIT or entry.ready == newest:
-            return newest
-        _request(entry, newest)
-        ready: Version = entry.ready  # type: ignore[assignment]
-        return ready
+    """Return the version to draw: the newest, or the one whose figures took long and were computed not long ago."""
+    known = _figures.get(key)
+    if known is None or known.seconds <= LIMIT or time.monotonic() - known.computed_at > PAUSE * known.seconds:
+        return newest
+    shown: Version = known.version  # type: ignore[assignment]
+    return shown
 
 
-def computed(key: Hashable, version: Version, seconds: float, compute: "Compute[Version]") -> None:
-    """Record that the figures of a version are in the caches after some processor seconds.
-
-    `compute` does the same for a newer version, in another thread.
-    """
-    with _changed:
-        entry = _entries.get(key)
-        if entry is not None and entry.ready == version:
-            entry.compute, entry.context = compute, guards.context_of_reads()  # type: ignore[assignment]
-            entry.seconds = max(entry.seconds, seconds)
-            return
-        _add(key, _Entry(version, seconds, compute, time.monotonic(), guards.context_of_reads()))  # type: ignore[arg-type]
-    if seconds > LIMIT:
-        release()
-
-
-def describe(subject: str) -> str:
-    """Return that the figures of a subject, such as `50,000 items`, are computed."""
-    return f"Computing the figures of {subject} in the background; they appear here when they are complete."
-
-
-def has_figures(key: Hashable, newest: Version, compute: "Compute[Version]") -> bool:
-    """Return whether a version is complete; otherwise the newest is computed in the background.
-
-    Also true after an error, so that the page computes the figures itself and shows it.
-    """
-    with _changed:
-        entry = _entries.get(key)
-        if entry is None:
-            entry = _Entry(None, math.inf, compute, 0.0, guards.context_of_reads())  # type: ignore[arg-type]
-            _add(key, entry)
-        if entry.ready is not None or not entry.seconds:
-            return True
-        _request(entry, newest)
-        return False
-
-
-def is_first_pending(key: Hashable) -> bool:
-    """Return whether the first figures are being computed."""
-    with _changed:
-        entry = _entries.get(key)
-        return entry is not None and entry.ready is None and entry.seconds > 0
-
-
-def _add(key: Hashable, entry: _Entry) -> None:
-    while len(_entries) >= MAX_ENTRIES:
-        del _entries[next(iter(_entries))]
-    _entries[key] = entry
-
-
-def _request(entry: _Entry, version: Hashable) -> None:
-    """Start to compute a version, unless one is being computed or has only just been: others need the processor too."""
-    entry.wanted = version
-    if entry.job is not None and not entry.job.done():
+def computed(key: Hashable, version: Hashable, seconds: float) -> None:
+    """Record that the figures of a version were drawn after some processor seconds; from a cache it takes none."""
+    known = _figures.get(key)
+    if known is not None and known.version == version:
+        known.seconds = max(known.seconds, seconds)
         return
-    if entry.ready is not None and time.monotonic() - entry.ended < entry.seconds / 2:
-        return
-    # The page has checked more than a fragment that asks for a newer version.
-    executor = _long_executor if LONG < entry.seconds < math.inf else _executor
-    entry.job = executor.submit(entry.context.copy().run, _compute, entry)
-
-
-def _compute(entry: _Entry) -> None:
-    with _changed:
-        version = entry.wanted
-    start = time.thread_time()
-    try:
-        entry.compute(version)
-    except Exception:
-        log.exception("Figures could not be computed in the background.")
-        with _changed:
-            entry.seconds = 0.0  # the page computes them itself and shows the error
-        return
-    with _changed:
-        entry.ready, entry.ended = version, time.monotonic()
-        entry.seconds = time.thread_time() - start
-    release()
+    while len(_figures) >= MAX_ENTRIES:
+        del _figures[next(iter(_figures))]
+    _figures[key] = _Figures(version, seconds, time.monotonic())

@@ -84,8 +84,6 @@ def draw_page(study: Study) -> None:
         return load_report(study, group, newer)
 
     report = alignment_data.figures(study, PAGE, version, compute)
-    if report is None:
-        return None
     with row:
         view = choose_view(report)
     if report.unmeasured:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -58,25 +59,19 @@ def draw_page(study: Study) -> None:
         return load_runs(url, study.id, newer, names, reference, study)
 
     compared = alignment_data.figures(study, PAGE, version, load)
-    if compared is None:
-        return
     scope = choose_scope(compared, row) if compared.keys else None
 
-    def compute(newer: alignment_data.Version) -> RunComparison | None:
-        found = load(newer)
-        if scope is None or scope[:2] not in found.keys:
-            return None
-        return live.cached(study, newer, PAGE, lambda: found.compare(found.dataset(*scope)), names, reference, scope)
-
-    if scope is None or (comparison := compute(version)) is None:
+    if scope is None or scope[:2] not in compared.keys:
         st.info("These runs have no verdicts that can be compared yet.")
     else:
         dataset = compared.dataset(*scope)
+        compare = partial(compared.compare, dataset)
+        comparison = live.cached(study, version, PAGE, compare, names, reference, scope)
         renderer.draw_result(runs_result(compared, comparison))
         renderer.draw_result(pairs_result(compared, comparison, compared.note(dataset)))
         draw_changes(study, compared, dataset, comparison)
     draw_settings(compared)
-    alignment_data.computed(study, PAGE, version, start, compute)
+    alignment_data.computed(study, PAGE, version, start)
 
 
 def choose_runs(study: Study) -> tuple[str, ...] | None:

@@ -25,8 +25,6 @@ def draw_page(study: Study) -> None:
         return live.cached(study, version, PAGE, measure, reference)
 
     found = alignment_data.figures(study, PAGE, drawn_version, compute)
-    if found is None:
-        return
     reports = {report.judge: report for report in found}
     if not reports:
         fact = "Needed: a run of DnA-Eval over items with two responses, and people's preferences on them."

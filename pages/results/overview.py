@@ -68,10 +68,7 @@ def draw_page(study: Study) -> None:
         leaders = live.cached(study, newer, "leaders", lead, reference, overlap)
         return leaders, live.cached(study, newer, "people", partial(load_people, study, newer))
 
-    found = alignment_data.figures(study, PAGE, version, compute, partial(draw_computing, study, counts))
-    if found is None:
-        return
-    leaders, people = found
+    leaders, people = alignment_data.figures(study, PAGE, version, compute)
     cases = people[1]
     if permissions.allows(study.id, Permission.edit):
         plan = None if isinstance(leaders, str) else leaders.plan
@@ -84,14 +81,6 @@ def draw_page(study: Study) -> None:
     links = [AGREEMENT, *([ADJUDICATE] if cases else [])] if counts.labels else [LABEL]
     with right:
         draw_card(study, "People", people_sentences(counts, *people[:2]), links, people_charts(people))
-
-
-def draw_computing(study: Study, counts: StudyCounts) -> None:
-    """Draw the rows of judges and people without their figures."""
-    computing = alignment_data.describe_computing(study)
-    draw_card(study, "Judges", judge_sentences(counts, computing), [TRACES, JUDGES])
-    people = people_size(counts)
-    draw_card(study, "People", [people, *([computing] if counts.labels else [])], [AGREEMENT])
 
 
 def load_counts(study: Study) -> StudyCounts:

@@ -48,8 +48,7 @@ def draw_page(study: Study) -> None:
             shell.RUN,
             (shell.STUDIES, "Import a published data set", ":material/upload_file:"),
         )
-    if not has_choice(study, drawn_version, tables):
-        return
+    choose_first(study, drawn_version, tables)
     row = alignment_data.draw_row()
     name = row.selectbox(
         "Table or figure",
@@ -66,17 +65,15 @@ def draw_page(study: Study) -> None:
         return load_rows(url, study.id, version, name, reference)
 
     rows = alignment_data.figures(study, PAGE, drawn_version, compute)
-    if rows is None:
-        return
     with row:
         chosen = choose_rows(rows)
     draw_table(study, tables[name], reference, rows, chosen)
 
 
-def has_choice(study: Study, version: Version, tables: Mapping[str, PublishedTable]) -> bool:
-    """Choose the first table with a value, unless one is chosen already; return False until it is known."""
+def choose_first(study: Study, version: Version, tables: Mapping[str, PublishedTable]) -> None:
+    """Choose the first table with a value, unless one is chosen already."""
     if "table" in st.session_state or "table" in st.query_params:
-        return True
+        return
     url = str(resources.engine().url)
     asked = st.session_state.get(alignment_data.KEY) or st.query_params.get(alignment_data.KEY)
 
@@ -89,10 +86,7 @@ def has_choice(study: Study, version: Version, tables: Mapping[str, PublishedTab
                 return name
         return next(iter(tables))
 
-    found = alignment_data.figures(study, PAGE, version, find)
-    if found is not None:
-        st.session_state["table"] = found
-    return found is not None
+    st.session_state["table"] = alignment_data.figures(study, PAGE, version, find)
 
 
 def draw_table(

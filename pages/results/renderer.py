@@ -1,7 +1,7 @@
 """Draws result pages from what each declares: its filters, its figures, its tables, and what a click opens.
 
-Written once are the reference, live updates, the cache, figures that are computed in the background, empty states,
-charts with their files, and tables with their CSV files.
+Written once are the reference, live updates, the cache, empty states, charts with their files, and tables with their
+CSV files.
 """
 
 import time
@@ -157,8 +157,6 @@ def draw_sections(study: Study, sections: Sequence[Section[Any, Any]], opened: s
         return loaded
 
     data = alignment_data.figures(study, page, drawn_version, load)
-    if data is None:
-        return
     section, place = _open_section(sections, opened)
     with row:
         query = section.filters(data)
@@ -173,7 +171,7 @@ def draw_sections(study: Study, sections: Sequence[Section[Any, Any]], opened: s
             shell.draw_links(study, *section.links)
             return
         report = compute(drawn_version)
-        alignment_data.computed(study, page, drawn_version, start, compute)
+        alignment_data.computed(study, page, drawn_version, start)
         result = section.show(study, data, query, report)
         if isinstance(result, str):
             st.info(escape_markdown(result))

@@ -41,8 +41,6 @@ def draw_page(study: Study) -> None:
         return live.cached(study, newer, "weights", measure)
 
     found = alignment_data.figures(study, PAGE, version, compute)
-    if found is None:
-        return
     distances, averages, totals = found
     if distances or averages:
         draw_distances(study, distances)

@@ -142,8 +142,6 @@ if is_annotator and not study.rules.own_statistics:
     st.info("This study does not show annotators their statistics.")
     st.stop()
 all_summaries = annotator_figures.load_shown(study)
-if all_summaries is None:
-    st.stop()
 trained = resources.read(annotators.results, study) if not is_annotator else []
 if is_annotator:
     all_summaries = [summary for summary in all_summaries if summary.name == viewer]

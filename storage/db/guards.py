@@ -9,7 +9,7 @@ not enforced: who runs them has the database.
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import Context, ContextVar
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -118,16 +118,6 @@ def granted_reads() -> set[tuple[int, str]]:
     """Return the permissions that permit reads now."""
     current = _reads.get()
     return set() if current is None else current.granted
-
-
-def context_of_reads() -> Context:
-    """Return a new context with what permits reads now, for a thread that reads later; it permits no changes."""
-    context = Context()
-    context.run(_reads.set, Operation(set(granted_reads())))
-    context.run(_purposes.set, _purposes.get())
-    for variable in (_enforced, _reads_freely):
-        context.run(variable.set, variable.get())
-    return context
 
 
 @contextmanager

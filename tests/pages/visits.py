@@ -91,7 +91,7 @@ def forget_other_databases() -> None:
         _visited[:] = [connections.database_url()]
         st.cache_data.clear()
         st.cache_resource.clear()
-        live._entries.clear()
+        live._figures.clear()
 
 
 _visited: list[str] = []

@@ -280,21 +280,6 @@ def test_a_worker_reads_freely(engine, enforced):
     assert is_read_refused(engine, select(OPINION))
 
 
-def test_a_later_thread_reads_what_its_page_could_read_and_changes_nothing(engine, a_study, enforced):
-    opinions, experiments = (
-        select(TABLES[name]).where(TABLES[name].c.study_id == a_study.id) for name in ("opinion", "experiment")
-    )
-    with guards.operation():
-        guards.grant(a_study.id, "edit")
-        granted = guards.context_of_reads()
-    with guards.reading_for(QUEUE):
-        purpose = guards.context_of_reads()
-    assert [granted.run(is_read_refused, engine, query) for query in (opinions, experiments)] == [False, False]
-    assert [purpose.run(is_read_refused, engine, query) for query in (opinions, experiments)] == [False, True]
-    with pytest.raises(UncheckedChange):
-        granted.run(guards.check_change, "study", {})
-
-
 # Answers that a page reads once
 
 

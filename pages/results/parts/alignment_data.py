@@ -12,7 +12,7 @@ from core.wording import ALL_SCENARIOS, scenario_name
 from pages.parts import live, numbers, permissions, resources, shell
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows
-from storage.reports import agreement, alignment, disagreements, overview, references
+from storage.reports import agreement, alignment, disagreements, references
 from storage.reports.alignment import AlignmentData, StudyOpinions
 from storage.reports.judge_ranking import RankingQuery
 from storage.reports.systems import Choice
@@ -23,8 +23,6 @@ Version = tuple[int, ...]
 Figures = TypeVar("Figures")
 # Seconds after which an open page looks for newer labels again.
 INTERVAL = 0.5
-# Items times runs from which a page does not wait for its first figures.
-LARGE = 20_000
 KINDS = {
     "preference": "Preferences",
     "score": "Scores",
@@ -37,8 +35,6 @@ KINDS = {
     "answer": "Answers",
     "misleading_peer": "Misleading peers",
 }
-# The name of the key of the first figures that a page waits for, in the state of the session.
-AWAITED = "awaited_figures"
 
 
 def label_version(study: Study) -> Version:
@@ -60,7 +56,7 @@ def runs_key(study: Study) -> str:
 
 
 def shown_version(study: Study, page: str) -> Version:
-    """Return the version that a page draws: the newest, or of a large study the last one whose figures are complete."""
+    """Return the version that a page draws: the newest, or of a large study the last one that was computed."""
     return live.shown_version(figures_key(study, page), label_version(study))
 
 
@@ -71,65 +67,30 @@ def follow(study: Study, page: str, is_outdated: Callable[[], bool] | None = Non
     return version
 
 
-def computed(study: Study, page: str, version: Version, start: float, compute: Callable[[Version], object]) -> None:
+def computed(study: Study, page: str, version: Version, start: float) -> None:
     """Record that a page has the figures of a version; `start` is the thread's processor time when it began."""
-    live.computed(figures_key(study, page), version, time.thread_time() - start, compute)
+    live.computed(figures_key(study, page), version, time.thread_time() - start)
 
 
-def figures(
-    study: Study,
-    page: str,
-    version: Version,
-    compute: Callable[[Version], Figures],
-    draw_waiting: Callable[[], None] | None = None,
-) -> Figures | None:
-    """Return what a page computes of a version: that of a small study while the visitor waits.
-
-    None while the first figures of a large study are computed in the background, which is stated unless `draw_waiting`
-    draws the rest of the page; `rerun_on_change` draws it again when they are complete.
-    """
-    key = figures_key(study, page)
-    items, runs = load_size(study)
-    if items * runs >= LARGE and not live.has_figures(key, version, compute):
-        st.session_state[AWAITED] = key
-        if draw_waiting is None:
-            st.info(describe_computing(study), icon=":material/sync:")
-        else:
-            draw_waiting()
-        return None
+def figures(study: Study, page: str, version: Version, compute: Callable[[Version], Figures]) -> Figures:
+    """Return what a page computes of a version, and record how long it takes."""
     start = time.thread_time()
     found = compute(version)
-    computed(study, page, version, start, compute)
+    computed(study, page, version, start)
     return found
-
-
-def load_size(study: Study) -> tuple[int, int]:
-    """Return the numbers of items and runs of a study."""
-    read = partial(resources.read, overview.size, study.id)
-    return live.load_shared("size", (live.study_topic(study.id),), read)
-
-
-def describe_computing(study: Study) -> str:
-    """Return what is computed for a page that waits for its first figures."""
-    items, runs = load_size(study)
-    return live.describe(f"{numbers.format_count(items, 'item')} and {numbers.format_count(runs, 'run')}")
 
 
 def rerun_on_change(
     study: Study, drawn_version: Version, page: str = "", is_outdated: Callable[[], bool] | None = None
 ) -> None:
-    """Run the page again when a label or an opinion is added to what was drawn, and its figures are complete.
+    """Run the page again when a label or an opinion is added to what was drawn, and its figures are due.
 
-    Also when `is_outdated` is true of something else that the page shows, and when the first figures that it waits for
-    are complete. A page has no other fragment that looks for changes: each is a request of every open page.
+    Also when `is_outdated` is true of something else that the page shows. A page has no other fragment that looks for
+    changes: each is a request of every open page.
     """
-    st.session_state.pop(AWAITED, None)
 
     @permissions.fragment(run_every=INTERVAL)
     def watch_version() -> None:
-        awaited = st.session_state.get(AWAITED)
-        if awaited is not None and not live.is_first_pending(awaited):
-            st.rerun()
         newest = label_version(study)
         if newest == drawn_version:
             if is_outdated is not None and is_outdated():
@@ -140,7 +101,7 @@ def rerun_on_change(
         labels = newest[0] - drawn_version[0]
         name = numbers.format_count(labels, "newer label") if labels > 0 else "There are newer verdicts or decisions"
         they = "it" if labels == 1 else "them"
-        st.caption(f":material/sync: {name}. The figures below are computed with {they} in the background.")
+        st.caption(f":material/sync: {name}. The figures below are computed with {they} in a while.")
 
     watch_version()
 
@@ -158,15 +119,13 @@ def load_debates(url: str, study_id: int, opinion_version: Version) -> list[str]
     return resources.read(references.debate_runs, study_id)
 
 
-@st.cache_resource(max_entries=3, show_spinner=False)
+@st.cache_resource(max_entries=3, show_spinner="Computing …")
 def load_data(url: str, study_id: int, version: Version, reference: str) -> AlignmentData:
     """Return labels, opinions and a reference at a version; cached and shared by all visitors, so do not modify."""
     study = resources.read(studies.by_id, study_id)
     form, _, name = reference.partition(":")
     opinions = load_opinions(url, study_id, opinion_version(version), name if form == "debate" else "", study)
-    data = alignment.load_data(resources.engine(), study, reference, opinions)
-    live.release()
-    return data
+    return alignment.load_data(resources.engine(), study, reference, opinions)
 
 
 def opinion_version(version: Version) -> Version:
@@ -175,12 +134,10 @@ def opinion_version(version: Version) -> Version:
     return opinions, removals
 
 
-@st.cache_resource(max_entries=2, show_spinner=False)
+@st.cache_resource(max_entries=2, show_spinner="Loading the opinions …")
 def load_opinions(url: str, study_id: int, opinion_version: Version, left_out: str, _study: Study) -> StudyOpinions:
     """Return the opinions of a study without a run at a version; shared by all visitors, so do not modify."""
-    loaded = resources.read(alignment.load_judge_opinions, _study, left_out)
-    live.release()
-    return loaded
+    return resources.read(alignment.load_judge_opinions, _study, left_out)
 
 
 @st.cache_data(max_entries=32, show_spinner="Measuring agreement …")

@@ -1,4 +1,4 @@
-"""The summaries of the annotators; those of a large study are computed in the background."""
+"""The summaries of the annotators, and the chart of how their agreement changes."""
 
 import time
 from collections.abc import Sequence
@@ -12,34 +12,24 @@ from pages.parts import charts, live, numbers, permissions, resources, shell
 from storage.reports import annotators
 from storage.studies.studies import Study
 
-Version = tuple[int, ...]
-LARGE = 20_000  # labels from which the page does not wait for its first figures
-INTERVAL = 0.5  # seconds after which a page that waits for figures looks for them again
-NEWER = "There are newer labels, opinions or decisions. The figures with them are computed in the background."
+INTERVAL = 0.5  # seconds after which a page that shows earlier figures looks for newer ones again
+NEWER = "There are newer labels, opinions or decisions. The figures are computed with them in a while."
 
 
-def load_shown(study: Study) -> list[annotators.AnnotatorSummary] | None:
-    """Return the summaries to draw: the newest, or of a large study the last complete ones.
+def load_shown(study: Study) -> list[annotators.AnnotatorSummary]:
+    """Return the summaries to draw: the newest, or of a large study the last ones that were computed.
 
-    None while the first ones are computed, which is stated. The page is drawn again when newer ones are complete.
+    The page is drawn again when newer ones are due.
     """
     zone = shell.time_zone()
     key = (str(resources.engine().url), study.id, "annotators", str(zone))
-    # Changes with every label, opinion, adjudication and view, and begins with the labels.
+    # Changes with every label, opinion, adjudication and view.
     read_version = partial(resources.read, annotators.version, study.id)
     newest = live.load_shared("annotators", (live.study_topic(study.id),), read_version)
-
-    def compute(version: Version) -> list[annotators.AnnotatorSummary]:
-        read = partial(resources.read, annotators.summaries, study.id, zone)
-        return live.cached(study, version, "annotators", read, str(zone))
-
-    if newest[0] >= LARGE and not live.has_figures(key, newest, compute):
-        st.info(live.describe(numbers.format_count(newest[0], "label")), icon=":material/sync:")
-        permissions.rerun_when(lambda: not live.is_first_pending(key), INTERVAL)
-        return None
     start, shown = time.thread_time(), live.shown_version(key, newest)
-    summaries = compute(shown)
-    live.computed(key, shown, time.thread_time() - start, compute)
+    read = partial(resources.read, annotators.summaries, study.id, zone)
+    summaries = live.cached(study, shown, "annotators", read, str(zone))
+    live.computed(key, shown, time.thread_time() - start)
     if shown != newest:
         st.caption(f":material/sync: {NEWER}")
         permissions.rerun_when(lambda: live.shown_version(key, newest) != shown, INTERVAL)

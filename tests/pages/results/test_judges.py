@@ -7,12 +7,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.formats.records import ItemRecord, Record
-from core.labels import Target
-from pages.parts import charts, live
+from pages.parts import charts
 from tests.conftest import make_item, make_label
-from tests.pages.visits import page_text, prepare_copy, study_session, visit
+from tests.pages.visits import page_text, prepare_copy, visit
 from tests.storage.reports.test_alignment import make_trace
-from tests.storage.shared import RUN, store_label
+from tests.storage.shared import RUN
 
 PAGE = "results/judges"
 PAIRS = (("b", 0.1, 0.2), ("c", 0.1, 0.01), ("d", -0.3, 0.01), ("e", None, None))
@@ -92,22 +91,6 @@ def test_a_cell_lists_the_targets_on_which_two_judges_differ_and_an_unknown_pair
     for pair in ("good × nobody", " × "):
         app = visit(PAGE, pair=pair)
         assert "Selected targets" not in page_text(app)
-
-
-def test_figures_of_a_newer_label_are_computed_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures in a fragment, with a spinner: the thread that computes them later cannot draw it."""
-    monkeypatch.setattr(live, "LIMIT", -1.0)
-    prepare_copy(planted_records)
-    app = visit(PAGE)
-    with study_session() as (session, study):
-        target = Target(item="i0", kind="preference", criterion="helpfulness")
-        store_label(session, study.id, target, "dan", 0)
-    (entry,) = live._entries.values()
-    entry.ended = 0.0  # long ago: others have had the processor since
-    app.run()
-    assert entry.job is not None
-    entry.job.result(20)
-    assert entry.seconds and "4 annotators" in page_text(app.run())
 
 
 def unknown_names(app: AppTest) -> list[str]:

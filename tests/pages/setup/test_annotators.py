@@ -1,8 +1,6 @@
 """The page of the annotators: figures with intervals and n, and who sees whose."""
 
 import json
-import re
-import threading
 from datetime import UTC, datetime
 
 import pytest
@@ -116,32 +114,16 @@ def save_label(value, item):
     )
 
 
-def complete_figures():
-    (entry,) = live._entries.values()
-    entry.job.result(60)
-    return entry
-
-
-def test_a_large_study_is_drawn_before_its_first_figures_and_with_the_last_complete_ones(monkeypatch):
+def test_figures_that_took_long_are_shown_for_some_time_after_a_newer_label():
     prepare()
-    monkeypatch.setattr(annotator_figures, "LARGE", 1)
     page = visit("setup/annotators", "eve")
-    stated = r"Computing the figures of [1-9]\d* labels in the background; they appear here when they are complete\."
-    assert [bool(re.fullmatch(stated, info.value)) for info in page.info] == [True] and not page.dataframe
-    entry = complete_figures()
-    entry.seconds, entry.ended = 10 * live.LIMIT, 0.0  # as if they had taken long, long ago
-    page.run()
-    assert page.dataframe[1].value.set_index("Annotator").loc["ann", "With others"].startswith("0.50 [")
-    assert annotator_figures.NEWER not in page_text(page) and not page.info
+    (figures,) = live._figures.values()
+    figures.seconds = 10 * live.LIMIT
     save_label(1, "item 1")
-    waits = threading.Event()
-    for executor in (live._executor, live._long_executor):
-        executor.submit(waits.wait, 60)  # the newer figures begin only afterwards
     page.run()
     assert page.dataframe[1].value.set_index("Annotator").loc["ann", "With others"].startswith("0.50 [")
     assert annotator_figures.NEWER in page_text(page)
-    waits.set()
-    complete_figures()
+    figures.computed_at -= live.PAUSE * figures.seconds
     page.run()
     assert page.dataframe[1].value.set_index("Annotator").loc["ann", "With others"].startswith("0.67 [")
     assert annotator_figures.NEWER not in page_text(page)
