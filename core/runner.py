@@ -6,9 +6,8 @@ before the flow continues, so a reply is never lost and never paid for twice.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TypeVar
 
 from core.answers.answer import Format
@@ -32,7 +31,7 @@ from core.errors import (
     UnsupportedSchema,
 )
 from core.llm.client import Model, Reply, Sampler, StoredReplies
-from core.llm.limits import Limits, Recording
+from core.llm.limits import Limits
 from core.llm.wire import DrawCounter
 from core.trace import (
     Ask,
@@ -205,7 +204,7 @@ class _TraceRunner:
         except ContextExceeded:
             return turn
         extracted = make_turn(extraction, reply)
-        await self.record_reply(ReplyExtracted(ask=number, turn=extracted), reply)
+        await self.record(ReplyExtracted(ask=number, turn=extracted))
         return turn if extracted.reading is None else with_reading(turn, extracted_reading(number, extracted))
 
     async def complete_turn(self, number: int, ask: Ask, batch: "_SampleBatch | None" = None) -> Turn:
@@ -225,22 +224,16 @@ class _TraceRunner:
             turn = make_turn(sent, reply)
             unreadable = plan_second_attempt(number, ask, turn, reply)
             if unreadable is None:
-                return await self.record_turn(number, turn, reply)
-            await self.record_reply(unreadable, reply)
+                return await self.record_turn(number, turn)
+            await self.record(unreadable)
             self.known.unreadable[number] = unreadable
         sent, reply = await self.request(number, ask, unreadable)
-        return await self.record_turn(number, make_turn(sent, reply), reply)
+        return await self.record_turn(number, make_turn(sent, reply))
 
-    async def record_turn(self, number: int, turn: Turn, reply: Reply) -> Turn:
+    async def record_turn(self, number: int, turn: Turn) -> Turn:
         """Record a turn and return it."""
-        await self.record_reply(TurnCompleted(ask=number, turn=turn), reply)
+        await self.record(TurnCompleted(ask=number, turn=turn))
         return turn
-
-    async def record_reply(self, event: Event, reply: Reply) -> None:
-        """Record the event of a reply; a model that stores replies has stored it then."""
-        await self.record(event)
-        if self.store is not None:
-            await self.store.stored([reply])
 
     async def request(self, number: int, ask: Ask, unreadable: ReplyUnreadable | None = None) -> tuple[Ask, Reply]:
         """Return the request for an ask, or for its second attempt, and the reply.
@@ -301,7 +294,7 @@ class _TraceRunner:
         """Return a stored reply, or make one call within the limits; raises RunStopped if the run may start none."""
         if stored := await self.stored_replies(ask):
             return stored[0]
-        async with self.limits.acquire(ask, self.recording(ask)):
+        async with self.limits.acquire(ask):
             self.check_schema(ask)
             reply = await self.model.complete(ask)
             self.add_cost([reply])
@@ -313,10 +306,6 @@ class _TraceRunner:
             return []
         self.limits.raise_if_cancelled()
         return await self.store.find(ask)
-
-    def recording(self, ask: Ask) -> Recording:
-        """Return what records the call of an ask before it is sent."""
-        return nullcontext if self.store is None else partial(self.store.recorded, ask)
 
     def check_schema(self, ask: Ask) -> None:
         """Raise _SchemaRefusedBefore if the ask has a JSON schema and its model has refused one in this run."""
@@ -331,7 +320,7 @@ class _TraceRunner:
         stored = await self.stored_replies(ask)
         if len(stored) == ask.samples:
             return stored
-        async with self.limits.acquire(ask, self.recording(ask)):
+        async with self.limits.acquire(ask):
             self.check_schema(ask)
             try:
                 replies = await model.sample(ask)

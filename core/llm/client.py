@@ -4,8 +4,7 @@ import asyncio
 import inspect
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
 from functools import lru_cache
 from types import ModuleType
 from typing import Any, Protocol, runtime_checkable
@@ -68,13 +67,6 @@ class StoredReplies(Protocol):
     async def find(self, ask: Ask) -> list[Reply]:
         """Return the stored replies to the requested samples of an ask, up to the first that is not stored."""
         ...
-
-    def recorded(self, ask: Ask) -> AbstractAsyncContextManager[None]:
-        """Return a context in which the call of an ask is recorded as about to be sent, and can be made."""
-        ...
-
-    async def stored(self, replies: Sequence[Reply]) -> None:
-        """Return when replies of `complete` or `sample` are stored, which these do not wait for."""
 
 
 Answer = Reply | str

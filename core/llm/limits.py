@@ -1,21 +1,15 @@
 """Concurrency, retries and costs of a run, shared by all of its traces."""
 
 import asyncio
-import math
 import random
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from core.errors import RunStopped, TemporaryFailure
 from core.llm import PARALLEL_CALLS, local_server
 from core.trace import Ask, Spec
-
-# Calls that may be recorded while they wait for a place, as a share of the places.
-RECORDED_AHEAD = 0.25
-# Returns a context that records a call as about to be sent, and withdraws the record at its end if it was not sent.
-Recording = Callable[[], AbstractAsyncContextManager[None]]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -68,25 +62,15 @@ class Limits:
             raise RunStopped("The run was cancelled.")
 
     @asynccontextmanager
-    async def acquire(self, ask: Ask, recording: Recording = nullcontext) -> AsyncIterator[None]:
-        """Hold one of the model's concurrent calls and reserve its cost; raises RunStopped instead of starting it.
-
-        The next calls are recorded while they wait, so the place of a call that has ended is used at once. During a
-        pause of the model none is recorded.
-        """
+    async def acquire(self, ask: Ask) -> AsyncIterator[None]:
+        """Hold one of the model's concurrent calls and reserve its cost; raises RunStopped instead of starting it."""
         limit = self.concurrency_limit(ask.spec)
-        async with limit.recorded:
-            while True:
-                while (remaining := limit.remaining_pause()) > 0:
-                    await self.pause(remaining)
-                self.raise_if_cancelled()
-                async with recording(), limit.semaphore:
-                    if limit.remaining_pause() > 0:
-                        continue
-                    self.raise_if_cancelled()
-                    async with self._reserved_cost(ask):
-                        yield
-                    return
+        async with limit.semaphore:
+            while (remaining := limit.remaining_pause()) > 0:
+                await self.pause(remaining)
+            self.raise_if_cancelled()
+            async with self._reserved_cost(ask):
+                yield
 
     @asynccontextmanager
     async def _reserved_cost(self, ask: Ask) -> AsyncIterator[None]:
@@ -105,8 +89,6 @@ class ConcurrencyLimit:
 
     def __init__(self, parallel: int) -> None:
         self.semaphore = asyncio.Semaphore(parallel)
-        self.recorded = asyncio.Semaphore(parallel + math.ceil(parallel * RECORDED_AHEAD))
-        """Counts the calls that are recorded as about to be sent, or that have been sent."""
         self.single_samples = False
         """Whether the model has turned out not to return several samples from one call."""
         self.text_only = False

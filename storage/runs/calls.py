@@ -57,15 +57,14 @@ def begin(session: Session, run_id: int, worker: str, keys: Sequence[str]) -> No
     insert_all(session, PendingCallRow, rows)
 
 
-def save(session: Session, run_id: int, worker: str, replies: Mapping[str, "Reply"]) -> None:
-    """Store the replies to calls, which are then no longer pending; each replaces an earlier one of the same key."""
+def save(session: Session, run_id: int, replies: Mapping[str, "Reply"]) -> None:
+    """Store the replies to calls; each replaces an earlier one of the same key."""
     at = now()
     rows = [
         {"key": key, "run_id": run_id, "reply": sanitize(reply.model_dump(mode="json", exclude={"reused"})), "at": at}
         for key, reply in sorted(replies.items())  # all transactions take locks in the same order
     ]
     upsert_all(session, CallRow, ["key"], rows)
-    abandon(session, worker, list(replies))
 
 
 def abandon(session: Session, worker: str, keys: Sequence[str]) -> None:

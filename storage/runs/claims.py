@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import and_, bindparam, func, not_, or_, select, update
+from sqlalchemy import and_, bindparam, not_, or_, select, update
 from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
 
@@ -162,11 +162,3 @@ def describe_failures(session: Session, run_id: int) -> str:
     quoted = problem if len(problem) <= LONGEST_PROBLEM else f"{problem[:LONGEST_PROBLEM]}…"
     first = f"The first {MAX_INITIAL_FAILURES} items all failed"
     return f"{first}: “{quoted}” Fix the cause, and resume." if quoted else f"{first}; fix the cause, and resume."
-
-
-def seconds_left(session: Session, run_ids: Collection[int]) -> float | None:
-    """Return the seconds until the claims of runs expire unless they are renewed; None if none is claimed."""
-    at = clock(session)
-    claimed = (col(RunRow.id).in_(run_ids), col(RunRow.claimed_by).is_not(None), col(RunRow.claimed_until) > at)
-    until = session.scalar(select(func.max(col(RunRow.claimed_until))).where(*claimed))
-    return None if until is None else (until - at).total_seconds()

@@ -34,7 +34,7 @@ from storage.runs.calls import model_names
 from storage.studies import studies, transcripts
 from storage.studies.items import ItemSelection
 from storage.worker._outages import StopRequests, ignore
-from storage.worker._worker import CLAIM_TIMEOUT, Work, execute_until_ended
+from storage.worker._worker import Work, execute_until_ended
 
 # A run that is to be created: its study, protocol, settings and items.
 
@@ -392,7 +392,6 @@ async def execute_here(
         load=partial(_progress, run_id=run_id),
         name=f"The run {run.name!r}",
         command=f"--resume {run.name!r}",
-        timeout=CLAIM_TIMEOUT,
     )
     return await execute_until_ended(engine, work, lambda state: report(*state), model, notify, requests)
 

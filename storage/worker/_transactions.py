@@ -2,10 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from enum import IntEnum
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -21,49 +19,38 @@ from storage.runs import claims, events, outcomes, traces
 from storage.worker._outages import through_outage
 
 log = logging.getLogger("tiebreak")
-# Requests stored in one transaction.
+# Requests in one transaction.
 MAX_BATCH = 256
 Request = TypeVar("Request")
 Result = TypeVar("Result")
-
-
-class Order(IntEnum):
-    """The order of operations in a transaction: all workers take locks in the same order."""
-
-    calls_begin = 0
-    calls_end = 1
-    events = 2
-
-
-@dataclass(frozen=True, eq=False)
-class Operation(Generic[Request, Result]):
-    """A change of the database for any number of requests at once."""
-
-    order: Order
-    apply: Callable[[Session, list[Request], bool], Sequence[Result]]
-    """Return the result of each request. It may be applied several times; the last argument is whether an earlier
-    attempt may have been committed, because the connection was lost after it."""
-
-
 # Requests, each with the future of its result.
 Batch = list[tuple[Request, asyncio.Future[Result]]]
 
 
 class Batches(Generic[Request, Result]):
-    """Combines requests that arrive at the same time, and executes one combination after another."""
+    """Combines requests that arrive at the same time, and executes one combination after another in a transaction."""
 
-    def __init__(self, operation: Callable[[list[Request]], Awaitable[Sequence[Result]]]) -> None:
-        self._operation = operation
+    def __init__(
+        self,
+        engine: Engine,
+        operation: Callable[[Session, list[Request], bool], Sequence[Result]],
+        transaction: Callable[[Engine, Callable[[Session], Any]], Any] = write,
+    ) -> None:
+        """Execute requests with `operation`, which returns the result of each of them.
+
+        Its last argument is whether an earlier attempt may have been committed, because the connection was lost.
+        """
+        self._engine, self._operation, self._transaction = engine, operation, transaction
         self._waiting: Batch[Request, Result] = []
         self._task: asyncio.Task[None] | None = None
 
-    def add(self, request: Request) -> asyncio.Future[Result]:
-        """Return the future of a request's result."""
+    async def add(self, request: Request) -> Result:
+        """Return a request's result when it is committed; raises RunStopped after a long outage of the database."""
         result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._waiting.append((request, result))
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._work())
-        return result
+        return await result
 
     async def finish(self) -> None:
         """Wait until all requests are executed or refused."""
@@ -72,85 +59,33 @@ class Batches(Generic[Request, Result]):
 
     async def _work(self) -> None:
         while self._waiting:
-            batch = self._next()
-            taken = set(map(id, batch))
-            self._waiting = [one for one in self._waiting if id(one) not in taken]
+            batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
             await self._execute(batch)
 
-    def _next(self) -> Batch[Request, Result]:
-        return self._waiting[:MAX_BATCH]
-
-    async def _execute(self, batch: Batch[Request, Result]) -> None:
+    async def _execute(self, batch: Batch[Request, Result], *, repeated: bool = False) -> None:
         """Resolve the futures of a batch, also after an error: no task waits forever."""
-        try:
-            _resolve(batch, await self._operation([request for request, _ in batch]))
-        except Exception as error:
-            _refuse(batch, error)
+        requests, attempts = [request for request, _ in batch], 0
 
-
-class Transactions(Batches[tuple[Operation[Any, Any], Any], Any]):
-    """Stores the requests of one worker, one transaction after another, in the order in which they arrive."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
-        self._waiting, self._task = [], None
-
-    def submit(self, operation: Operation[Request, Result], request: Request) -> asyncio.Future[Result]:
-        """Return the future of a request's result, which is set when it is committed.
-
-        Its exception is the operation's, if it raises one for this request alone, or DatabaseUnavailable after a long
-        outage.
-        """
-        return self.add((operation, request))
-
-    def _next(self) -> Batch[tuple[Operation[Any, Any], Any], Any]:
-        # Calls that are about to be sent come first, alone: a place among the concurrent calls waits for them.
-        calls = [one for one in self._waiting if one[0][0].order == Order.calls_begin]
-        return (calls or self._waiting)[:MAX_BATCH]
-
-    async def _execute(self, batch: Batch[tuple[Operation[Any, Any], Any], Any], *, repeated: bool = False) -> None:
-        attempts = 0
-
-        def commit() -> list[Any]:
+        def commit() -> Any:
             nonlocal attempts
             attempts += 1
-            requests = [request for request, _ in batch]
-            return write(self.engine, lambda session: _apply(session, requests, repeated or attempts > 1))
+            was_lost = repeated or attempts > 1
+            return self._transaction(self._engine, lambda session: self._operation(session, requests, was_lost))
 
         try:
-            _resolve(batch, await through_outage(commit))
-        except (DatabaseUnavailable, OperationalError) as error:
-            _refuse(batch, error)
+            results = await through_outage(commit)
         except Exception as error:
-            if len(batch) == 1:
-                return _refuse(batch, error)
-            for one in batch:  # one of them is the cause, and the others can be stored
-                await self._execute([one], repeated=repeated or attempts > 1)
-
-
-def _apply(session: Session, requests: list[tuple[Operation[Any, Any], Any]], repeated: bool) -> list[Any]:
-    """Apply the operations of requests in their order, each to all of its requests; return the results."""
-    by_operation: dict[Operation[Any, Any], list[int]] = {}
-    for position, (operation, _) in enumerate(requests):
-        by_operation.setdefault(operation, []).append(position)
-    results: dict[int, Any] = {}
-    for operation in sorted(by_operation, key=lambda operation: operation.order):
-        positions = by_operation[operation]
-        applied = operation.apply(session, [requests[position][1] for position in positions], repeated)
-        results |= zip(positions, applied, strict=True)
-    return [results[position] for position in range(len(requests))]
-
-
-def _resolve(batch: Batch[Any, Any], results: Sequence[Any]) -> None:
-    for (_, future), result in zip(batch, results, strict=True):
-        if not future.done():  # its task was cancelled
-            future.set_result(result)
-
-
-def _refuse(batch: Batch[Any, Any], error: Exception) -> None:
-    for _, future in batch:
-        if not future.done():
-            future.set_exception(error)
+            if len(batch) > 1 and not isinstance(error, DatabaseUnavailable | OperationalError):
+                for one in batch:  # one of them is the cause, and the others can be stored
+                    await self._execute([one], repeated=repeated or attempts > 1)
+                return
+            problem = RunStopped(str(error)) if isinstance(error, DatabaseUnavailable) else error
+            for future in [future for _, future in batch if not future.done()]:
+                future.set_exception(problem)
+            return
+        for (_, future), result in zip(batch, results, strict=True):
+            if not future.done():  # its task was cancelled
+                future.set_result(result)
 
 
 # States the open calls of the traces that somebody watches, while a worker executes them.
@@ -213,11 +148,11 @@ class EventNotStored(TiebreakError):
 class EventWriter:
     """Stores the events of a run that a worker has claimed; each waits for its commit."""
 
-    def __init__(self, transactions: Transactions, run_id: int, worker: str) -> None:
-        self._transactions, self._run_id, self._worker = transactions, run_id, worker
-        self.live = LiveTraces(transactions.engine)
+    def __init__(self, engine: Engine, run_id: int, worker: str) -> None:
+        self._run_id, self._worker = run_id, worker
+        self._appending = Batches(engine, self._append)
+        self.live = LiveTraces(engine)
         """The open calls of the traces, for people who watch them."""
-        self._appending = Operation(Order.events, self._append)
 
     async def append(self, event: outcomes.NewEvent) -> None:
         """Store an event; return when it is committed.
@@ -225,14 +160,16 @@ class EventWriter:
         Raises EventNotStored for this event only, and RunStopped if the claim is lost or an outage lasts too long.
         """
         try:
-            await self._transactions.submit(self._appending, event)
-        except DatabaseUnavailable as error:
-            raise RunStopped(str(error)) from error
+            await self._appending.add(event)
         except (OperationalError, TiebreakError):
             raise
         except Exception as error:
             log.error("An event could not be stored.", exc_info=error)
             raise EventNotStored(f"An event could not be stored ({type(error).__name__}).") from error
+
+    async def finish(self) -> None:
+        """Wait until the events that were to be stored are stored or refused."""
+        await self._appending.finish()
 
     def _append(self, session: Session, batch: list[outcomes.NewEvent], repeated: bool) -> list[None]:
         claims.lock_claim(session, self._run_id, self._worker)

@@ -44,7 +44,7 @@ from storage.worker._trace_execution import (
     update_prompts,
     worker_name,
 )
-from storage.worker._transactions import EventWriter, Transactions
+from storage.worker._transactions import EventWriter
 
 log = logging.getLogger("tiebreak")
 ONLY_FAILURES = "only failures"
@@ -152,15 +152,15 @@ async def execute_run(
         return cancelled.is_set() or (stopping is not None and stopping.is_set())
 
     limits = Limits(parallel=run.parallel, budget=budget, cancelled=must_end, concurrency=shared.concurrency)
-    transactions = Transactions(engine)
-    writer = EventWriter(transactions, run_id, worker)
-    stored_calls = StoredCalls(model, engine, run, worker, transactions, folder)
+    writer = EventWriter(engine, run_id, worker)
+    stored_calls = StoredCalls(model, engine, run, worker, folder)
     execution = _RunExecution(engine, run, stored_calls, worker, limits, writer)
     async with _heartbeat(engine, run_id, worker, cancelled):
         try:
             state, problem = await _outcome(execution, must_end)
         finally:  # also if this is cancelled: replies that have arrived are not paid for again
-            await transactions.finish()
+            await stored_calls.finish()
+            await writer.finish()
     release = partial(claims.release, run_id=run_id, worker=worker, state=state, problem=problem)
     await _outages.through_outage(lambda: write(engine, release))
 
@@ -276,8 +276,12 @@ class RunExecutions:
             await self.model.close()
 
 
-# Seconds to wait for a run that another worker has claimed; the claim of a crashed one expires sooner.
-CLAIM_TIMEOUT = 60.0
+# Interval between two looks at what a command executes and at requests to stop, and between two reports.
+LOOK_SECONDS, REPORT_SECONDS = 0.2, 1.0
+WAITING = (
+    "Another process on this database, such as the server, has claimed this run and executes it. If that process was "
+    "killed, the run continues here within seconds."
+)
 
 
 @dataclass(frozen=True)
@@ -290,8 +294,6 @@ class Work(Generic[_outages.Result]):
     name: str
     command: str
     """How they are called in a sentence, and what continues them."""
-    timeout: float = inf
-    """Seconds to wait for another process that executes them."""
     at_once: int = 1
     """Runs that are executed at the same time."""
     in_turn: bool = False
@@ -306,13 +308,14 @@ class Work(Generic[_outages.Result]):
         for run_id in self.run_ids(session):
             runs.cancel(session, run_id)
 
-    def observe(self, session: Session, *, is_cancelled: bool) -> tuple[_outages.Result, bool, float | None]:
-        """Return the progress, whether something is left to be executed or waited for here, and when the claim of
-        another process expires. What is resumed after a cancel is others'."""
-        ids = self.run_ids(session)
+    def observe(self, session: Session, *, is_cancelled: bool) -> tuple[_outages.Result, bool, bool]:
+        """Return the progress, whether something is left to be executed or waited for here, and whether another process
+        executes it. What is resumed after a cancel is others'."""
+        found = runs.by_ids(session, self.run_ids(session))
         states = ("cancelling",) if is_cancelled else ("requested", "cancelling")
-        is_left = any(run.state in states or (run.active and not is_cancelled) for run in runs.by_ids(session, ids))
-        return self.load(session), is_left, claims.seconds_left(session, ids)
+        is_elsewhere = any(run.active for run in found)
+        is_left = any(run.state in states for run in found) or (is_elsewhere and not is_cancelled)
+        return self.load(session), is_left, is_elsewhere
 
 
 async def execute_until_ended(
@@ -332,9 +335,8 @@ async def execute_until_ended(
     shared = SharedByRuns() if work.at_once > 1 else None
     executions = RunExecutions(engine, Router, requests.stored, work.find, work.at_once, shared)
     executions.model = model or Router()
-    execution = _execute_until_ended(engine, work, executions, _outages.only_changes(report), notify, requests)
     try:
-        return await _outages.until_stopped(execution, requests, engine, work.cancel, notify)
+        return await _Command(engine, work, executions, report, notify, requests).execute()
     except DatabaseUnavailable as error:
         state = (
             f"is cancelled; {work.command} continues it."
@@ -347,36 +349,65 @@ async def execute_until_ended(
         await executions.end()
 
 
-async def _execute_until_ended(
-    engine: Engine,
-    work: Work[_outages.Result],
-    executions: RunExecutions,
-    report: Callable[[_outages.Result], None],
-    notify: Callable[[str], None],
-    requests: _outages.StopRequests,
-) -> _outages.Result:
-    waiting_since: float | None = None
-    while True:
-        if not requests.count:
-            executions.start(await _outages.through_outage(executions.claim))
-        if executions.running:
-            await executions.wait(_outages.REPORT_SECONDS)
-            with contextlib.suppress(DatabaseUnavailable):  # the executions wait for it, or end with the reason
-                report(await asyncio.to_thread(read, engine, work.load))
-            continue
-        observe = partial(work.observe, is_cancelled=requests.stored.is_set())
-        progress, is_left, seconds_left = await _outages.through_outage(partial(read, engine, observe))
-        report(progress)
-        if not is_left:
-            return progress
-        if seconds_left is None:
-            waiting_since = None
-        elif waiting_since is None:
-            waiting_since = time.monotonic()
-            notify(_outages.describe_wait(seconds_left))
-        elif time.monotonic() - waiting_since > work.timeout and not requests.count:
-            raise TiebreakError("Another process executes this run; watch it there, or cancel it first.")
-        await asyncio.sleep(_outages.REPORT_SECONDS)
+@dataclass
+class _Command(Generic[_outages.Result]):
+    """A command that executes work, reports its progress and answers requests to stop it."""
+
+    engine: Engine
+    work: Work[_outages.Result]
+    executions: RunExecutions
+    report: Callable[[_outages.Result], None]
+    notify: Callable[[str], None]
+    requests: _outages.StopRequests
+    reported: _outages.Result | None = None
+    next_report: float = 0.0
+    answered: int = 0
+    """How many of the requests were answered."""
+
+    async def execute(self) -> _outages.Result:
+        """Return the last progress."""
+        is_waiting = False
+        while True:
+            await self._answer_requests()
+            if not self.requests.count:
+                self.executions.start(await _outages.through_outage(self.executions.claim))
+            if self.executions.running:
+                await self.executions.wait(LOOK_SECONDS)
+                await self._report_running()
+                continue
+            observe = partial(self.work.observe, is_cancelled=self.requests.stored.is_set())
+            progress, is_left, is_elsewhere = await _outages.through_outage(partial(read, self.engine, observe))
+            self._report(progress)
+            if not is_left:
+                return progress
+            if is_elsewhere and not is_waiting:
+                self.notify(WAITING)
+            is_waiting = is_elsewhere
+            await asyncio.sleep(REPORT_SECONDS)
+
+    async def _answer_requests(self) -> None:
+        """Cancel the work in the database at the first request, and say what is waited for."""
+        if self.requests.count == self.answered:
+            return
+        self.answered = self.requests.count
+        if self.requests.stored.is_set():
+            self.notify(_outages.STILL_STOPPING)
+            return
+        await _outages.through_outage(partial(write, self.engine, self.work.cancel))
+        self.requests.stored.set()
+        self.notify(_outages.STOPPING)
+
+    async def _report_running(self) -> None:
+        if time.monotonic() < self.next_report:
+            return
+        self.next_report = time.monotonic() + REPORT_SECONDS
+        with contextlib.suppress(DatabaseUnavailable):  # the executions wait for it, or end with the reason
+            self._report(await asyncio.to_thread(read, self.engine, self.work.load))
+
+    def _report(self, progress: _outages.Result) -> None:
+        if progress != self.reported:
+            self.report(progress)
+        self.reported = progress
 
 
 # The thread that executes requested runs while the app is serving, or in a process of its own.

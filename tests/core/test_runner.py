@@ -1,8 +1,7 @@
 """Running one flow to its verdict, and the events recorded on the way."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import Callable, Iterable
 
 import pytest
 
@@ -90,32 +89,6 @@ def test_the_asks_of_a_round_run_concurrently() -> None:
 
     asyncio.run(run_flow(make_flow(make_settings(rounds=1)), ScriptedModel(answer), EventList().record))
     assert most_running == 3
-
-
-def test_calls_continue_while_replies_are_stored_and_the_flow_waits_for_them() -> None:
-    every_call, still_waiting = asyncio.Event(), []
-
-    class Storing(ScriptedModel):
-        async def find(self, ask: Ask) -> list[Reply]:
-            return []
-
-        def recorded(self, ask: Ask) -> AbstractAsyncContextManager[None]:
-            return nullcontext()
-
-        async def stored(self, replies: Sequence[Reply]) -> None:
-            await asyncio.wait_for(every_call.wait(), 5)
-            still_waiting.append(len(recorded.events))
-
-    def script(ask: Ask) -> Answer:
-        if len(model.asked) == 3:
-            every_call.set()
-        return "1"
-
-    model, recorded = Storing(script), EventList()
-    flow = make_flow(make_settings(rounds=1))
-    asyncio.run(run_flow(flow, model, recorded.record, limits=quick_limits(parallel=1)))
-    assert still_waiting == [3, 3, 3]
-    assert recorded.types()[-1] == "VerdictReached"
 
 
 def test_a_refusal_is_not_requested_again() -> None:

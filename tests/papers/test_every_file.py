@@ -26,7 +26,7 @@ from storage.runs.experiments import Experiment
 from storage.studies import studies
 from storage.studies.studies import Study
 from storage.transfer import imports
-from storage.worker import _outages, execute_experiment, plan, start
+from storage.worker import _worker, execute_experiment, plan, start
 from tests.core.llm.test_images import PNG
 from tests.core.protocols.scripted_runs import run_script, start_flow
 from tests.databases import create_database
@@ -121,7 +121,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     url = create_database(folder / "p.db")
     with pytest.MonkeyPatch.context() as environment, run_server() as server:
         environment.setenv("TIEBREAK_MEDIA", str(folder / "media"))
-        environment.setattr(_outages, "REPORT_SECONDS", 0.05)
+        environment.setattr(_worker, "LOOK_SECONDS", 0.05)
         environment.setattr(_values, "is_of", lambda *of: True)  # these studies have the shape of the papers' data
         yield Bench(url, connect(url), server, folder)
 

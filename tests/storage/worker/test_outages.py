@@ -21,7 +21,7 @@ from storage.db.tables import RunRow
 from storage.runs import claims, outcomes, traces
 from storage.studies import studies
 from storage.worker import RunWorker, _launch
-from storage.worker._transactions import EventWriter, Operation, Order, Transactions
+from storage.worker._transactions import Batches, EventWriter
 from tests.conftest import make_item, make_target
 from tests.databases import create_database
 from tests.sessions import read, write
@@ -62,7 +62,7 @@ def test_a_conflicting_event_does_not_fail_the_others_of_its_batch(engine, a_stu
         outcomes.append_events(session, [outcomes.NewEvent(first, 0, a_failure())])
 
     async def append_both():
-        writer = EventWriter(Transactions(engine), run_id, "worker")
+        writer = EventWriter(engine, run_id, "worker")
         appended = (writer.append(outcomes.NewEvent(trace, 0, a_failure())) for trace in (first, second))
         return await asyncio.gather(*appended, return_exceptions=True)
 
@@ -274,53 +274,26 @@ def test_a_deleted_database_file_is_noticed_before_a_label_is_confirmed(file_eng
     assert not path.exists(), "no empty database takes its place"
 
 
-# Changes of a worker that share transactions: their order, and errors that stay with the request that caused them
+# Changes of a worker that share a transaction
 
 
-@pytest.fixture
-def transactions(sqlite_engine):
-    return Transactions(sqlite_engine)
+def test_a_request_that_cannot_be_stored_does_not_fail_those_of_the_same_transaction(sqlite_engine):
+    applied = []
 
-
-def recording(order, applied, refused=None):
-    """Return an operation that lists (order, requests, repeated) and refuses one request."""
-
-    def apply(session, requests, repeated):
-        applied.append((order, requests, repeated))
-        if refused in requests:
-            raise ValueError(refused)
+    def store(session, requests, repeated):
+        applied.append((requests, repeated))
+        if "b" in requests:
+            raise ValueError("b")
         return [f"{request} stored" for request in requests]
 
-    return Operation(order, apply)
-
-
-def test_requests_that_wait_are_applied_in_the_order_of_their_operations(transactions):
-    applied = []
-    orders = (Order.events, Order.calls_end, Order.events, Order.calls_begin)
-
     async def submit():
-        operations = {order: recording(order, applied) for order in orders}
-        return await asyncio.gather(*(transactions.submit(operations[order], n) for n, order in enumerate(orders)))
-
-    assert asyncio.run(submit()) == [f"{n} stored" for n in range(4)]
-    assert applied == [
-        (Order.calls_begin, [3], False),
-        (Order.calls_end, [1], False),
-        (Order.events, [0, 2], False),
-    ]
-
-
-def test_a_request_that_cannot_be_stored_does_not_fail_the_others(transactions):
-    applied = []
-    events = recording(Order.events, applied, refused="b")
-
-    async def submit():
-        return await asyncio.gather(*(transactions.submit(events, name) for name in "abc"), return_exceptions=True)
+        batches = Batches(sqlite_engine, store)
+        return await asyncio.gather(*map(batches.add, "abc"), return_exceptions=True)
 
     first, refused, last = asyncio.run(submit())
     assert (first, last) == ("a stored", "c stored")
     assert isinstance(refused, ValueError)
-    assert [requests for _, requests, _ in applied] == [["a", "b", "c"], ["a"], ["b"], ["c"]]
+    assert applied == [(["a", "b", "c"], False), (["a"], False), (["b"], False), (["c"], False)]
 
 
 # Several workers on one PostgreSQL server: their transactions lock rows in one order, and deadlocks are repeated

@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, select
 
-from core.errors import PermanentFailure, RunStopped
+from core.errors import PermanentFailure
 from core.formats.records import ItemRecord
 from core.items import Criterion, Response
 from core.labels import Scale
 from core.llm.client import Reply, ScriptedModel
 from core.llm.router import Router
-from core.llm.wire import call_keys
 from core.protocols import Judge, registry
 from core.protocols.single_judge.settings import ScoreSettings
 from core.trace import Ask, Spec, TurnCompleted, Usage
@@ -24,7 +23,6 @@ from storage.studies.items import ItemSelection
 from storage.studies.studies import Study
 from storage.worker import RunRequest, create_run, estimate_run, execute_here, resume_run
 from storage.worker._stored_calls import StoredCalls
-from storage.worker._transactions import Transactions
 from tests.conftest import make_item
 from tests.openai_server import run_server
 from tests.sessions import read
@@ -194,33 +192,6 @@ def test_a_worker_that_ends_loses_only_calls_in_flight_and_these_are_counted(eng
     assert read(engine, runs.progress, run_id).totals.interrupted == stored
 
 
-@pytest.mark.parametrize("reason", ["the ceiling", "a cancellation"])
-def test_a_call_that_was_recorded_and_not_sent_is_not_interrupted(engine: Engine, study: Study, reason: str) -> None:
-    run_id = create_run(engine, RunRequest(study, registry.get("single-score"), make_settings(), "stopped"))
-    ask = Ask("j", "s", 0, Spec(model="m"), "A prompt.")
-
-    def pending() -> int:
-        with reading(engine) as session:
-            return len(session.scalars(select(PendingCallRow)).all())
-
-    async def record_and_stop(stored: StoredCalls, counts: list[int]) -> None:
-        async with stored.recorded(ask):
-            counts.append(pending())
-            raise RunStopped(reason) if reason == "the ceiling" else asyncio.CancelledError
-
-    async def stop() -> list[int]:
-        run = read(engine, runs.get, run_id)
-        transactions = Transactions(engine)
-        counts: list[int] = []
-        stored = StoredCalls(rating_model(), engine, run, "w", transactions, Path())
-        with pytest.raises(RunStopped if reason == "the ceiling" else asyncio.CancelledError):
-            await record_and_stop(stored, counts)
-        await transactions.finish()
-        return [*counts, pending()]
-
-    assert asyncio.run(stop()) == [1, 0]
-
-
 class Sampling(ScriptedModel):
     """A model that returns `limit` replies from one call."""
 
@@ -237,15 +208,14 @@ def test_one_call_for_several_samples_requests_only_those_that_are_not_stored(en
     ask = Ask("j", "s", 0, Spec(model="m"), "A prompt.")
 
     async def ask_twice() -> list[list[str]]:
-        stored = StoredCalls(model, engine, run_row, "w", Transactions(engine), Path())
-        first = Ask("j", "s", 0, Spec(model="m"), "A prompt.", draws=(1,))
-        async with stored.recorded(first):
-            one = await stored.complete(first)
-        await stored.stored([one])
+        stored = StoredCalls(model, engine, run_row, "w", Path())
+        one = await stored.complete(replace(ask, draws=(1,)))
         model.limit = 2
-        several = replace(ask, samples=4, draws=(0, 1, 2, 3))
-        async with stored.recorded(several):
-            some = await stored.sample(several)
+        some = await stored.sample(replace(ask, samples=4, draws=(0, 1, 2, 3)))
+        without_image = replace(ask, images=("gone.png",))
+        assert await stored.find(without_image) == []
+        with pytest.raises(PermanentFailure, match=r"'gone\.png' is not in"):
+            await stored.complete(without_image)
         return [[one.text], [reply.text for reply in some]]
 
     assert asyncio.run(ask_twice()) == [["(1,) 1"], ["(0, 2, 3) 3", "(1,) 1", "(0, 2, 3) 3"]]
@@ -266,40 +236,6 @@ def test_a_reply_is_stored_no_later_than_its_event(
     monkeypatch.setattr(outcomes, "append_events", check)
     run(engine, study, "run", make_settings(samples=1))
     assert stored == [True, True]
-
-
-def test_the_keys_of_a_call_are_computed_once_and_forgotten_with_its_ask(
-    engine: Engine, study: Study, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    computed = []
-
-    def keys_of(ask: Ask, repeat: int) -> list[str]:
-        computed.append(ask.prompt)
-        return call_keys(ask, repeat)
-
-    monkeypatch.setattr("storage.worker._stored_calls.call_keys", keys_of)
-    run_id = create_run(engine, RunRequest(study, registry.get("single-score"), make_settings(), "r"))
-
-    async def call(prompts: list[str]) -> int:
-        run = read(engine, runs.get, run_id)
-        model = rating_model()
-        stored = StoredCalls(model, engine, run, "w", Transactions(engine), Path())
-        for prompt in prompts:
-            ask = Ask("j", "score", 0, Spec(model="m"), prompt)
-            assert await stored.find(ask) == []
-            async with stored.recorded(ask):
-                reply = await stored.complete(ask)
-            await stored.stored([reply])
-        without_image = replace(ask, images=("gone.png",))
-        assert await stored.find(without_image) == []
-        with pytest.raises(PermanentFailure, match=r"'gone\.png' is not in"):
-            await stored.recorded(without_image).__aenter__()
-        del ask
-        model.asked.clear()
-        return len(stored._known)
-
-    assert asyncio.run(call(["one", "two"])) == 0
-    assert computed == ["one", "two"]
 
 
 @pytest.mark.slow
