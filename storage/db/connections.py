@@ -6,7 +6,6 @@ On SQLite, writers begin with BEGIN IMMEDIATE. A transaction that reads first an
 
 import os
 import random
-import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,7 +24,7 @@ from sqlalchemy.orm import Session as Session
 from sqlalchemy.pool import StaticPool
 
 from core.errors import TiebreakError
-from storage.db import backup, columns, dialects, errors, guards
+from storage.db import backup, columns, dialects, errors
 
 
 def parse_url(url: str) -> URL:
@@ -47,8 +46,6 @@ Element = TypeVar("Element")
 Stored = TypeVar("Stored")
 DEFAULT_URL = "sqlite:///tiebreak.db"
 URL_VARIABLE = "TIEBREAK_DATABASE_URL"
-# Seconds until a writer tries again: a random time between these.
-WRITER_WAIT = (0.002, 0.012)
 # Enough for the indexes of a large study; a connection allocates only as much as it uses.
 CACHE_KILOBYTES = 32_000
 # Of one operation that PostgreSQL ends because of another transaction.
@@ -118,39 +115,14 @@ def _sqlite(parsed: URL) -> Engine:
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        if connection.get_execution_options().get("writes", False):
-            _begin_writing(connection, wait)
-        else:
-            connection.exec_driver_sql("BEGIN")
+        writes = connection.get_execution_options().get("writes", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     if "poolclass" not in pool:
         path = Path(str(parsed.database))
         dialects.watch(engine, path)
         dialects.create_at_connect(engine, path)
     return engine
-
-
-def _begin_writing(connection: Connection, wait: int) -> None:
-    """Begin as the only writer, and wait for another one, up to these milliseconds.
-
-    SQLite's own wait grows to a tenth of a second, so those who have waited longest try least often: with 50 writers,
-    some wait for seconds. Here everybody tries again after the same short time.
-    """
-    driver: Any = connection.connection.driver_connection
-    end = time.monotonic() + wait / 1000
-    driver.execute("PRAGMA busy_timeout=0")
-    try:
-        while time.monotonic() < end:
-            try:
-                driver.execute("BEGIN IMMEDIATE")
-                return
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
-                    break
-            time.sleep(random.uniform(*WRITER_WAIT))
-        connection.exec_driver_sql("BEGIN IMMEDIATE")  # raises the error as SQLAlchemy does
-    finally:
-        driver.execute(f"PRAGMA busy_timeout={wait}")
 
 
 def _create_folder(file: Path) -> None:
@@ -227,24 +199,15 @@ def execute(session: Session, statement: Any, parameters: Any = None) -> Result[
 
 
 def insert_all(session: Session, table: Any, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert rows that have a value for every column. Mapped objects would take several times as long."""
-    _insert_rows(session, _insert(table), table, rows)
+    """Insert rows with the same columns. Mapped objects would take several times as long."""
+    if rows:
+        execute(session, insert(table.__table__).inline(), rows)
 
 
 def insert_missing(session: Session, table: Any, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows, except those whose unique columns are in the table already."""
-    _insert_rows(session, _insert_missing(_dialect(session), table), table, rows)
-
-
-def _insert_rows(session: Session, statement: Any, table: Any, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Execute an insert of rows that all have the same columns."""
-    if len(rows) >= dialects.FEWEST[session.get_bind().dialect.name]:
-        guards.check_change(table.__tablename__, rows[0])
-        session.flush()
-        if dialects.insert_by_columns(session.connection(), statement, table, rows):
-            return
     if rows:
-        execute(session, statement, rows)
+        execute(session, _dialect(session).insert(table.__table__).inline().on_conflict_do_nothing(), rows)
 
 
 def upsert(session: Session, table: Any, unique: Sequence[str], row: Mapping[str, Any]) -> None:
@@ -255,24 +218,9 @@ def upsert(session: Session, table: Any, unique: Sequence[str], row: Mapping[str
 def upsert_all(session: Session, table: Any, unique: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows with the same columns, or update those with the same values in the `unique` columns."""
     if rows:
-        _insert_rows(session, _upsert(_dialect(session), table, tuple(unique), tuple(rows[0])), table, rows)
-
-
-@cache  # to build these statements takes longer than to execute them
-def _insert(table: Any) -> Any:
-    return insert(table.__table__).inline()
-
-
-@cache
-def _insert_missing(dialect: Any, table: Any) -> Any:
-    return dialect.insert(table.__table__).inline().on_conflict_do_nothing()
-
-
-@cache
-def _upsert(dialect: Any, table: Any, unique: tuple[str, ...], columns: tuple[str, ...]) -> Any:
-    statement = dialect.insert(table.__table__).inline()
-    changed = {name: statement.excluded[name] for name in columns if name not in unique}
-    return statement.on_conflict_do_update(index_elements=unique, set_=changed)
+        statement = _dialect(session).insert(table.__table__).inline()
+        changed = {name: statement.excluded[name] for name in rows[0] if name not in unique}
+        execute(session, statement.on_conflict_do_update(index_elements=unique, set_=changed), rows)
 
 
 def _dialect(session: Session) -> Any:

@@ -1,22 +1,17 @@
-"""What is particular to each database: settings of connections, inserts of many rows, the file of SQLite, and triggers.
+"""What is particular to each database: settings of connections, the file of SQLite, and triggers.
 
 The settings are read from environment variables; except for the wait for locks, they are of PostgreSQL only.
 """
 
-import errno
 import os
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import JSON, Connection, Engine, ExceptionContext, event, text
+from sqlalchemy import Connection, Engine, event, text
 
 from core.errors import TiebreakError
-from storage.db.errors import FULL, NOT_SAVED, DatabaseUnavailable
+from storage.db.errors import NOT_SAVED, DatabaseUnavailable
 
 # Connections that a process holds open. While all are in use it opens up to four times as many more.
 POOL_SIZE = ("TIEBREAK_POOL_SIZE", 10)
@@ -60,84 +55,8 @@ def number(variable: str, default: int, smallest: int = 0) -> int:
     return int(text)
 
 
-# Rows that are inserted by columns: SQLAlchemy prepares each row by itself, in twice the time.
-#
-# PostgreSQL gets many rows in one statement, as an array of each column, because it needs twice as long for one
-# statement for each row. Functions that listen to statements of SQLAlchemy do not see these inserts.
-
-# Rows from which they are inserted by columns. PostgreSQL's statement for fewer rows is prepared, and takes less time.
-FEWEST = {"sqlite": 2, "postgresql": 50}
-# Rows that share a value, on average, from which it takes less time to find the values that are shared.
-SHARED_BY = 4
-Rows = Sequence[Mapping[str, Any]]
-
-
-@dataclass(frozen=True)
-class _Insert:
-    """An insert as SQL, with the columns of its parameters and the functions that convert their values."""
-
-    text: str
-    columns: tuple[tuple[str, Callable[[Any], Any] | None], ...]
-
-    def values(self, rows: Rows) -> Iterator[Iterable[Any]]:
-        """Yield the values of each column, as the driver expects them."""
-        for name, convert in self.columns:
-            values = [row[name] for row in rows]
-            yield values if convert is None else _converted(values, convert)
-
-
-def _converted(values: Sequence[Any], convert: Callable[[Any], Any]) -> Iterable[Any]:
-    """Return converted values; those that many rows share are converted once."""
-    distinct = dict(zip(map(id, values), values, strict=True))
-    if SHARED_BY * len(distinct) > len(values):
-        return map(convert, values)
-    known = {identity: convert(value) for identity, value in distinct.items()}
-    return map(known.__getitem__, map(id, values))
-
-
-def insert_by_columns(connection: Connection, statement: Any, table: Any, rows: Rows) -> bool:
-    """Execute an insert of rows with the same columns; return False if it has to be executed otherwise."""
-    insert = _compile(statement, table, connection.dialect, tuple(rows[0]))
-    if insert is None:
-        return False
-    values = insert.values(rows)
-    by_row = connection.dialect.name == "sqlite"
-    connection.exec_driver_sql(insert.text, list(zip(*values, strict=True)) if by_row else tuple(map(list, values)))
-    return True
-
-
-@lru_cache(maxsize=256)  # to compile an insert takes longer than to execute it
-def _compile(statement: Any, table: Any, dialect: Any, names: tuple[str, ...]) -> _Insert | None:
-    """Return an insert into the columns `names`; None if SQLAlchemy computes the values of other columns."""
-    compiled = statement.compile(dialect=dialect, column_keys=list(names))
-    if compiled.insert_prefetch:
-        return None
-    types = {column.name: column.type for column in table.__table__.columns if column.name in names}
-    ordered = compiled.positiontup or list(types)
-    columns = tuple((name, _processor(types[name].dialect_impl(dialect), dialect)) for name in ordered)
-    if dialect.name == "sqlite":
-        return _Insert(str(compiled), columns)
-    arrays = ", ".join(f"%s::{types[name].compile(dialect)}[]" for name in ordered)
-    into, _, others = str(compiled).partition(" VALUES ")
-    conflict = others[others.index(" ON CONFLICT") :] if " ON CONFLICT" in others else ""
-    return _Insert(f"{into} SELECT * FROM unnest({arrays}){conflict}", columns)
-
-
-def _processor(type_: Any, dialect: Any) -> Any:
-    """Return the function that converts the values of a column; JSON becomes text, not an object of the driver."""
-    of_type: Any = JSON if isinstance(type_, JSON) else type(type_)
-    return of_type.bind_processor(type_, dialect)
-
-
-# The file of a SQLite database: created for its owner only, and watched: it may be deleted or replaced in use, and its
-# disk may be full.
-#
-# SQLite continues to write to a deleted file without an error, and everything that it stores is lost with the last
-# connection. On a full disk it cannot read either: it reports an I/O error, because its shared index needs a file.
-
-NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
-# The size of the file `-shm`, which the first connection creates.
-SHARED_INDEX_BYTES = 32 * 1024
+# The file of a SQLite database: created for its owner only, and watched: it may be deleted or replaced in use. SQLite
+# continues to write to a deleted file without an error, and everything that it stores is lost with the last connection.
 
 
 def create_private(path: Path) -> None:
@@ -156,10 +75,7 @@ def create_at_connect(engine: Engine, path: Path) -> None:
 
 
 def watch(engine: Engine, path: Path) -> None:
-    """Raise DatabaseUnavailable at the begin and at the commit of a transaction whose file is not the first one.
-
-    An I/O error on a full disk is raised as DatabaseUnavailable too.
-    """
+    """Raise DatabaseUnavailable at the begin and at the commit of a transaction whose file is not the first one."""
     first: list[tuple[int, int]] = []
 
     def check(*_: Any) -> None:
@@ -182,11 +98,6 @@ def watch(engine: Engine, path: Path) -> None:
         if not first and (identity := _identity(path)) is not None:
             first.append(identity)
 
-    def find_full_disk(context: ExceptionContext) -> DatabaseUnavailable | None:
-        code = getattr(context.original_exception, "sqlite_errorname", "")
-        return DatabaseUnavailable(FULL) if code.startswith("SQLITE_IOERR") and _is_disk_full(path.parent) else None
-
-    event.listen(engine, "handle_error", find_full_disk)
     event.listen(engine, "do_connect", check)  # it would create an empty database
     event.listen(engine, "begin", check)
     event.listen(engine, "commit", check_commit)
@@ -199,17 +110,6 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
-
-
-def _is_disk_full(folder: Path) -> bool:
-    """Return whether the folder's disk, or the user's quota on it, has no space for SQLite's shared index."""
-    try:
-        with tempfile.TemporaryFile(dir=folder) as file:
-            file.write(bytes(SHARED_INDEX_BYTES))
-            file.flush()
-    except OSError as error:
-        return error.errno in NO_SPACE
-    return False
 
 
 # What the tables need beside their models: notifications on PostgreSQL, and the guards of the audit log.
