@@ -97,17 +97,17 @@ def critiques(
 ) -> Result:
     """Print precision, recall and F1 of critiques. They are by author, from annotators and judges (MetaCritique)."""
     board = critique_report.leaderboard(engine, source)
-    rows = [asdict(row) for row in (board.pairs if pairs else board.accuracies if accuracy else board.rows)]
+    rows: list[dict[str, Any]]
+    if pairs:
+        rows = [asdict(row) for row in board.pairs]
+    elif accuracy:
+        rows = data_tables.records(board.accuracies, [critique_report.ACCURACY_KEYS])
+    else:
+        rows = data_tables.records(board.rows, critique_report.COLUMNS)
     columns = [
-        {name: format_cell(name, cell) for name, cell in row.items() if not name.endswith(("interval", "reason"))}
-        for row in rows
+        {name: cell for name, cell in row.items() if not name.endswith(("low", "high", "reason"))} for row in rows
     ]
     return rows, format_table(columns, "No critique has been judged yet.")
-
-
-def format_cell(name: str, cell: Any) -> Any:
-    """Return the cell of a table; a range, such as the possible effect of unreadable replies, as text."""
-    return f"{cell[0]:.3f} to {cell[1]:.3f}" if name.endswith("range") and cell is not None else cell
 
 
 # Annotators, their training, hidden checks and repeats.

@@ -100,11 +100,6 @@ def format_estimate(
     return f"{text} [{', '.join(ends)}]" if len(ends) == 2 else text
 
 
-def format_range(limits: tuple[float, float] | None) -> str:
-    """Return `0.52 to 0.61`; empty if there is no range."""
-    return "" if limits is None else f"{limits[0]:.2f} to {limits[1]:.2f}"
-
-
 def format_readable(readable: int, total: int) -> str:
     """Return `97.5 % of 40`; a dash if there is nothing to read."""
     return f"{round(100 * readable / total, 1):g} % of {total:,}" if total else "–"

@@ -1,6 +1,7 @@
 """Scores of critique authors by people and by judges, and the accuracy of judges on AIUs."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -64,13 +65,13 @@ def choose_source(rows: Sequence[Row]) -> tuple[str, str]:
 
 def board_result(leaderboard: Leaderboard, rows: Sequence[Row], source: str, level: str) -> renderer.Result:
     """Return the best author and judge in words, F1 by author, and a table of all scores; a click selects an author."""
-    ranking = sorted(rows, key=lambda row: (not row.group, row.f1 is None, -(row.f1 or 0.0), row.author))
+    ranking = sorted(rows, key=lambda row: (not row.group, row.f1.value is None, -(row.f1.value or 0.0), row.author))
     judges = critiques.describe_judges(leaderboard.accuracies)
     average = f"F1: {LEVELS[level].lower()} average, judged by {escape_markdown(source)}."
     marks = [
-        renderer.Mark(display_name(row), row.f1, *row.ends("f1"), "", f"{row.critiques:,}", opens=display_name(row))
+        renderer.Mark.of(display_name(row), row.f1, opens=display_name(row))
         for row in ranking
-        if row.f1 is not None
+        if row.f1.value is not None
     ]
     chart = renderer.Intervals(
         "authors", f"F1 of critique authors, judged by {source}", f"{LEVELS[level]} F1 and 95 % interval",
@@ -85,7 +86,7 @@ def board_result(leaderboard: Leaderboard, rows: Sequence[Row], source: str, lev
         caption=f"{average} {ACCURACY_NOTE if judges else NO_ACCURACY}",
         figures=[chart],
         remark=" ".join(filter(None, (undefined, *pairs))),
-        tables=[Table("critiques", ranking, critiques.COLUMNS, [critiques.file_row(row) for row in rows])],
+        tables=[Table("critiques", ranking, critiques.COLUMNS)],
         on_click=lambda row, _: item_drilldown.pick(author=display_name(ranking[row])),
     )
 
@@ -114,9 +115,9 @@ def judges_result(accuracies: Sequence[Accuracy]) -> renderer.Result:
     """Return the AIU-level accuracy of each judge against people, for precision and recall (MetaCritique, Table 4)."""
     title = "Accuracy of judges on AIUs"
     marks = [
-        renderer.Mark(one.judge, one.accuracy, *one.ends, f"{one.task.capitalize()} task", f"{one.aius:,}")
+        replace(renderer.Mark.of(one.judge, one.accuracy, f"{one.task.capitalize()} task"), n=f"{one.aius:,}")
         for one in accuracies
-        if one.accuracy is not None and one.critiques == "all"
+        if one.accuracy.value is not None and one.critiques == "all"
     ]
     if not marks:
         return renderer.Result(title=title, caption=NO_ACCURACY)
@@ -127,8 +128,7 @@ def judges_result(accuracies: Sequence[Accuracy]) -> renderer.Result:
         title=title,
         figures=[renderer.Intervals("accuracy", title, "Accuracy and 95 % interval", TASK_SERIES, marks)],
         remark="Precision: is an AIU factual? Recall: is an AIU of the reference critique covered? Unreadable replies "
-        "are left out; the last columns have the readable share, and the possible effect of the others. The number of "
-        "AIUs is in parentheses.",
+        "are left out; the last column has the readable share. The number of AIUs is in parentheses.",
         tables=[Table("accuracy", list(by_task.values()), critiques.ACCURACY_COLUMNS, ())],
     )
 

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
@@ -19,10 +19,11 @@ from core.critiques import (
     reference_critique,
     score_critique,
 )
-from core.formats.tables import Column
+from core.formats.tables import Column, in_file
 from core.labels import Kind, Target
 from core.protocols import registry
-from core.wording import format_count, format_estimate, format_range, format_readable, join_notes, repeats_note
+from core.statistics.data.arrays import Estimate
+from core.wording import format_count, format_estimate, format_readable, join_notes, repeats_note
 from storage.db import connections
 from storage.db.tables import ItemRow, RunRow, TraceRow
 from storage.labels import labels
@@ -35,7 +36,6 @@ from storage.studies.studies import Study
 if TYPE_CHECKING:
     import pandas as pd
 
-    from core.statistics.data.arrays import Estimate
     from core.statistics.measures.means import AiuCounts
 
 
@@ -65,13 +65,6 @@ class ScoredCritique:
     def score(self) -> CritiqueScore:
         """Precision, recall and F1."""
         return score_critique(self.factual, self.covered)
-
-    def with_unread_as(self, assumed: bool) -> "ScoredCritique":
-        """Return the critique with a truth value for every AIU without one."""
-        factual, covered = (
-            tuple(assumed if value is None else value for value in values) for values in (self.factual, self.covered)
-        )
-        return replace(self, factual=factual, covered=covered)
 
 
 @dataclass(frozen=True)
@@ -176,30 +169,28 @@ def aiu_owners(critiques_by_item: CritiquesByItem) -> dict[tuple[str, str], str]
 
 
 Level = Literal["micro", "macro"]
-Range = tuple[float, float] | None
 SCORES = ("precision", "recall", "f1")
-# Bounds closer than this are equal.
-SLACK = 1e-9
 Task = Literal["precision", "recall"]
 # Source of a critique -> the name of the group of its authors.
 GROUPS = {"people": "human", "llm": "llm"}
 # The author of the rows that count reference critiques; they have no scores.
 REFERENCE = "reference"
+UNDEFINED = Estimate(None, None, None, 0, 0, 0, 0)
 LEVELS: tuple[Level, ...] = ("micro", "macro")
 TASKS: Mapping[Task, str] = {"precision": "aiu_precision", "recall": "aiu_recall"}
 
 
 @dataclass(frozen=True)
 class Row:
-    """The scores of an author's critiques, 0 to 1; None if undefined."""
+    """The scores of an author's critiques, 0 to 1."""
 
     author: str
     source: str
     """The source of the judgements: "people", or the name of a judge."""
     level: Level
-    precision: float | None
-    recall: float | None
-    f1: float | None
+    precision: Estimate
+    recall: Estimate
+    f1: Estimate
     critiques: int
     aius: int
     """The AIUs of these critiques, without those of the reference critiques."""
@@ -212,19 +203,7 @@ class Row:
     without a majority."""
     coverage: float | None = None
     """The share of the judgements that have a value; None without a judgement."""
-    precision_range: Range = None
-    """The minimum and maximum of the value, with every unread judgement false or true; None if it is certain."""
-    recall_range: Range = None
-    f1_range: Range = None
-    precision_interval: Range = None
-    recall_interval: Range = None
-    f1_interval: Range = None
     reason: str = ""
-
-    def ends(self, score: str) -> tuple[float | None, float | None]:
-        """Return the ends of the interval of one of `SCORES`."""
-        interval: Range = getattr(self, f"{score}_interval")
-        return interval or (None, None)
 
 
 @dataclass(frozen=True)
@@ -235,8 +214,7 @@ class Accuracy:
     task: Task
     critiques: str
     """The authors of the critiques: "all", "human" or "llm"."""
-    accuracy: float | None
-    interval: tuple[float, float] | None
+    accuracy: Estimate
     aius: int
     """AIUs with a gold label and a readable reply."""
     read: int
@@ -244,13 +222,6 @@ class Accuracy:
     unread: int
     """Unreadable ones."""
     reason: str
-    range: Range = None
-    """The range of the accuracy, with all unreadable replies right or wrong; None if all could be read."""
-
-    @property
-    def ends(self) -> tuple[float | None, float | None]:
-        """The ends of the interval."""
-        return self.interval or (None, None)
 
 
 @dataclass(frozen=True)
@@ -343,39 +314,17 @@ def _author_rows(
     estimates = means.critique_scores(count_aius(scored), groups=[entry.item for entry in scored], resamples=resamples)
     unread = sum((*entry.factual, *entry.covered).count(None) for entry in scored)
     judgements = sum(len(entry.factual) + len(entry.covered) for entry in scored)
-    ranges = _ranges(scored) if unread else {}
     counts = {(entry.item, entry.critique.id): len(entry.factual) for entry in scored}
     aius, coverage = sum(counts.values()), 1 - unread / judgements if judgements else None
     repeats = repeats_note(len({entry.repeat for entry in scored}))
     items = len({entry.item for entry in scored})
     for level in LEVELS:
-        found: dict[str, Any] = {}
-        for name in SCORES:
-            score = estimates[f"{name}_{level}"]
-            found |= {name: score.value, f"{name}_interval": _interval(score)}
-            found |= {f"{name}_range": ranges.get(f"{name}_{level}")}
-        notes = repeats, *(estimates[f"{name}_{level}"].reason for name in SCORES)
-        reason = "; ".join(dict.fromkeys(filter(None, notes)))
+        found = {name: estimates[f"{name}_{level}"] for name in SCORES}
+        reason = join_notes(*dict.fromkeys((repeats, *(estimate.reason for estimate in found.values()))))
         yield Row(
-            author, source, level, critiques=len(counts), aius=aius, items=items, group=group, unread=unread,
-            coverage=coverage, reason=reason, **found,
+            author, source, level, **found, critiques=len(counts), aius=aius, items=items, group=group, unread=unread,
+            coverage=coverage, reason=reason,
         )  # fmt: skip
-
-
-def _ranges(scored: Sequence[ScoredCritique]) -> dict[str, Range]:
-    """Return the minimum and maximum of each score, with every unread judgement false, and with every one true."""
-    from core.statistics.measures import means
-
-    scores = {
-        value: means.critique_scores(count_aius([entry.with_unread_as(value) for entry in scored]), resamples=0)
-        for value in (False, True)
-    }
-    ranges: dict[str, Range] = {}
-    for name in scores[False]:
-        limits = means.possible_range(lambda value, name=name: scores[value][name].value)  # type: ignore[misc]
-        if limits is not None and limits[1] - limits[0] > SLACK:
-            ranges[name] = limits
-    return ranges
 
 
 def count_aius(scored: Sequence[ScoredCritique]) -> "AiuCounts":
@@ -398,7 +347,7 @@ def _reference_rows(critiques: CritiquesByItem) -> Iterator[Row]:
     for level in LEVELS if aius else ():
         reason = "a reference critique has no score: other critiques are compared with it"
         counts = len(aius), sum(map(len, aius)), len(aius)
-        yield Row(REFERENCE, PEOPLE, level, None, None, None, *counts, True, reason=reason)
+        yield Row(REFERENCE, PEOPLE, level, UNDEFINED, UNDEFINED, UNDEFINED, *counts, True, reason=reason)
 
 
 def _accuracies(data: CritiqueData) -> Iterator[Accuracy]:
@@ -432,11 +381,10 @@ def _accuracy(
 
     read = [(target, value == gold[target]) for target, value in selected if value is not None]
     hits, unread = [hit for _, hit in read], len(selected) - len(read)
-    limits = means.possible_range(lambda value: (sum(hits) + unread * value) / len(selected)) if unread else None
     none = "people and the judge have no AIU in common"
     estimate = means.share_estimate(hits, [target.item for target, _ in read], reason=none)
     counts = len({target for target, _ in read}), len(read), unread
-    return Accuracy(judge, task, group, estimate.value, _interval(estimate), *counts, estimate.reason, limits)
+    return Accuracy(judge, task, group, estimate, *counts, estimate.reason)
 
 
 def _count_pairs(source: str, scored: Sequence[ScoredCritique]) -> PairCounts:
@@ -451,10 +399,6 @@ def _count_pairs(source: str, scored: Sequence[ScoredCritique]) -> PairCounts:
     return PairCounts(source, first, second, len(defined) - first - second, len(scores) - len(defined))
 
 
-def _interval(estimate: "Estimate") -> tuple[float, float] | None:
-    return None if estimate.low is None or estimate.high is None else (estimate.low, estimate.high)
-
-
 # The tables of a page and their files, and the answer in words.
 
 GROUP_NAMES = {"human": "all people", "llm": "all models"}
@@ -467,37 +411,37 @@ def display_name(row: Row) -> str:
 
 COLUMNS = (
     Column("Author", display_name),
+    in_file("author source level"),
     Column(
-        "Precision", lambda row: (row.precision, *row.ends("precision")), "estimate",
+        "Precision", "precision.value precision.low precision.high", "estimate",
+        "precision precision_low precision_high",
         help="The share of a critique's AIUs that are true. AIU: atomic information unit, one claim of a critique.",
     ),
     Column(
-        "Recall", lambda row: (row.recall, *row.ends("recall")), "estimate",
+        "Recall", "recall.value recall.low recall.high", "estimate", "recall recall_low recall_high",
         help="The share of the reference critique's AIUs that it has.",
     ),
-    Column("F1", lambda row: (row.f1, *row.ends("f1")), "estimate", help="The harmonic mean of precision and recall."),
-    Column("Critiques", "critiques", "count"),
-    Column("AIUs", "aius", "count"),
     Column(
-        "Coverage", "coverage", "share",
+        "F1", "f1.value f1.low f1.high", "estimate", "f1 f1_low f1_high",
+        help="The harmonic mean of precision and recall.",
+    ),
+    Column("Critiques", "critiques", "count", "critiques"),
+    Column("AIUs", "aius", "count", "aius"),
+    in_file("unread"),
+    Column(
+        "Coverage", "coverage", "share", "coverage",
         help="The share of judgements of AIUs that have a value; the others are left out.",
     ),
-    Column(
-        "Possible F1", lambda row: format_range(row.f1_range), "figure",
-        help="F1 if all of them were false, and if all of them were true; the CSV file has precision and recall too.",
-    ),
-    Column("Note", "reason"),
+    in_file("group"),
+    Column("Note", "reason", key="reason"),
 )  # fmt: skip
 
 
-def file_row(row: Row) -> dict[str, object]:
-    """Return a row of the leaderboard as it is in files, with intervals and possible ranges."""
-    line = {name: getattr(row, name) for name in ("author", "source", "level", *SCORES)}
-    for kind, ends in (("interval", ("low", "high")), ("range", ("least", "most"))):
-        for score in SCORES:
-            pair = getattr(row, f"{score}_{kind}") or (None, None)
-            line |= {f"{score}_{end}": value for end, value in zip(ends, pair, strict=True)}
-    return line | {name: getattr(row, name) for name in ("critiques", "aius", "unread", "coverage", "group", "reason")}
+# Of files.
+ACCURACY_KEYS = in_file(
+    "judge task critiques accuracy.value accuracy.low accuracy.high aius read unread reason",
+    "judge task critiques accuracy low high aius read unread reason",
+)
 
 
 def _accuracy_column(title: str, critiques: str) -> Column:
@@ -505,7 +449,7 @@ def _accuracy_column(title: str, critiques: str) -> Column:
 
     def text(row: Mapping[str, Accuracy]) -> str:
         one = row[critiques]
-        return f"{format_estimate(one.accuracy, *one.ends)} ({one.aius:,})" if one.aius else "–"
+        return f"{_estimate_text(one.accuracy)} ({one.aius:,})" if one.aius else "–"
 
     return Column(title, text, "figure")
 
@@ -517,26 +461,21 @@ ACCURACY_COLUMNS = (
     _accuracy_column("By people", "human"),
     _accuracy_column("By models", "llm"),
     Column("Readable", lambda row: format_readable(row["all"].read, row["all"].read + row["all"].unread), "figure"),
-    Column(
-        "Range", lambda row: format_range(row["all"].range), "figure",
-        help="The range of the figure, with all unreadable replies counted one way or the other. This is not a "
-        "confidence interval. Empty if every reply could be read.",
-    ),
 )  # fmt: skip
 
 
 def describe_authors(rows: Sequence[Row]) -> str:
     """Return the author with the highest F1, compared with the next one; `rows` are of one source and level."""
-    authors = sorted((row for row in rows if not row.group and row.f1 is not None), key=lambda row: -(row.f1 or 0.0))
+    authors = [row for row in rows if not row.group and row.f1.value is not None]
     if not authors:
         return "No author has an F1: it needs judged AIUs of a critique and of the reference critique of its item."
-    best, *others = authors
+    best, *others = sorted(authors, key=lambda row: -(row.f1.value or 0.0))
     if not others:
         return f"Author {best.author} has the only F1, {_format_f1(best)}."
     second = others[0]
-    if best.f1_interval is None or second.f1_interval is None:
+    if best.f1.low is None or second.f1.high is None:
         verdict = "without intervals to compare it with"
-    elif best.f1_interval[0] > second.f1_interval[1]:
+    elif best.f1.low > second.f1.high:
         verdict = "and is ahead of"
     else:
         verdict = "but is not clearly ahead of"
@@ -546,7 +485,11 @@ def describe_authors(rows: Sequence[Row]) -> str:
 
 
 def _format_f1(row: Row) -> str:
-    return f"{format_estimate(row.f1, *row.ends('f1'))} ({format_count(row.critiques, 'critique')})"
+    return f"{_estimate_text(row.f1)} ({format_count(row.critiques, 'critique')})"
+
+
+def _estimate_text(estimate: Estimate) -> str:
+    return format_estimate(estimate.value, estimate.low, estimate.high)
 
 
 def describe_judges(accuracies: Sequence[Accuracy]) -> str:
@@ -554,12 +497,11 @@ def describe_judges(accuracies: Sequence[Accuracy]) -> str:
     best = []
     for task in TASKS:
         defined = [
-            row for row in accuracies if row.task == task and row.critiques == "all" and row.accuracy is not None
+            row for row in accuracies if row.task == task and row.critiques == "all" and row.accuracy.value is not None
         ]
         if defined:
-            row = max(defined, key=lambda row: row.accuracy or 0.0)
-            estimate = format_estimate(row.accuracy, *row.ends)
-            best.append(f"of {task} {row.judge}, {estimate} ({format_count(row.aius, 'AIU')})")
+            row = max(defined, key=lambda row: row.accuracy.value or 0.0)
+            best.append(f"of {task} {row.judge}, {_estimate_text(row.accuracy)} ({format_count(row.aius, 'AIU')})")
     return f"Most accurate judge {', '.join(best)}." if best else ""
 
 

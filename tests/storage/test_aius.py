@@ -70,7 +70,7 @@ def test_a_merged_aiu_counts_only_labels_of_its_own(engine: Engine, study: Study
     save_edit(engine, study, Merge(aius=("c1.1", "c1.2"), piece=Piece(text="Both.")))
     save_answer(engine, study, precision_target("ladder", "c1.e1"), True)
     rows = {(row.author, row.level): row for row in critiques.leaderboard(engine, study, resamples=20).rows}
-    assert (rows["author 1", "micro"].precision, rows["author 1", "micro"].aius) == (1.0, 1)
+    assert (rows["author 1", "micro"].precision.value, rows["author 1", "micro"].aius) == (1.0, 1)
 
 
 def test_a_file_with_other_edits_under_the_same_numbers_is_refused(engine: Engine, study: Study) -> None:

@@ -149,9 +149,9 @@ def test_metacritique_scores_are_those_of_the_labels(import_records: Import) -> 
     board = critiques.leaderboard(engine, study, resamples=0)
     micro = {row.author: row for row in board.rows if row.level == "micro" and row.source == "people"}
     percent = {
-        author: tuple(round(100 * value, 2) for value in (row.precision, row.recall, row.f1))
+        author: tuple(round(100 * value, 2) for value in (row.precision.value, row.recall.value, row.f1.value))
         for author, row in micro.items()
-        if row.precision is not None
+        if row.precision.value is not None
     }
     assert percent["human"] == (80.0, 66.67, 72.73)
     assert percent["llm"] == (66.67, 25.0, 36.36)

@@ -14,7 +14,7 @@ from core.wording import scenario_name
 from storage.db import connections
 from storage.reports import peer_reviews
 from storage.reports.opinions import opinion_frame
-from storage.reports.published._metacritique import counted
+from storage.reports.published._metacritique import score_row
 from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, share
 from storage.runs import runs
 from storage.studies import items
@@ -92,9 +92,9 @@ def _rows(scorer: str, group: str, corrected: Sequence[Corrected]) -> Iterator[P
 def _scores(request: Request, critics: set[str]) -> list[PublishedRow]:
     """Return the macro F1 on AIUs of the critiques by these authors, by who judged them."""
     return [
-        PublishedRow(row.author, f"judged by {row.source}", "AIU F1", row.f1, *row.ends("f1"), row.items, counted(row))
+        score_row(row, row.author, f"judged by {row.source}", "f1", "AIU F1")
         for row in request.leaderboard.rows
-        if row.author in critics and row.level == "macro" and row.f1 is not None
+        if row.author in critics and row.level == "macro" and row.f1.value is not None
     ]
 
 

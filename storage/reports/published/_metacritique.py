@@ -18,6 +18,7 @@ from core.critique_ratings import SEVEN_POINT_SCALE
 from core.critiques import Critique, hypothesis_critiques
 from core.labels import Scale
 from core.protocols.critique_baselines.protocol import PAIR_SEPARATOR, QUALITY, REFINED
+from core.statistics.data.arrays import Estimate
 from core.statistics.data.dataset import Frames
 from core.statistics.data.frames import select_rows
 from core.statistics.measures.continuous import FUNCTIONS
@@ -174,19 +175,19 @@ def _comparable(first: Critique, second: Critique) -> bool:
 def scores(request: Request, level: str) -> list[PublishedRow]:
     """Return precision, recall and F1 by author and source, at one level or, for "", at both."""
     return [
-        PublishedRow(
-            row.source, f"{row.author}, {row.level}", name, getattr(row, name), *row.ends(name), row.items, counted(row)
-        )
+        score_row(row, row.source, f"{row.author}, {row.level}", name, name)
         for row in request.leaderboard.rows
-        if level in ("", row.level) and row.precision is not None
+        if level in ("", row.level) and row.precision.value is not None
         for name in SCORES
-    ]  # fmt: skip
+    ]
 
 
-def counted(row: Row) -> str:
-    """Return the number of critiques, if items have several, and the caveat of a row of the leaderboard."""
+def score_row(row: Row, scorer: str, group: str, score: str, statistic: str) -> PublishedRow:
+    """Return a score of the leaderboard, with the number of critiques if items have several."""
     count = f"{row.critiques:,} critiques of {row.items:,} items" if row.items < row.critiques else ""
-    return "; ".join(filter(None, (count, row.reason)))
+    estimate: Estimate = getattr(row, score)
+    notes = "; ".join(filter(None, (count, row.reason)))
+    return PublishedRow(scorer, group, statistic, estimate.value, estimate.low, estimate.high, row.items, notes)
 
 
 def data_set(request: Request) -> list[PublishedRow]:
@@ -243,7 +244,8 @@ def aiu_accuracy(request: Request) -> list[PublishedRow]:
         unread = f"{row.unread} unreadable, left out" if row.unread else ""
         note = "; ".join(filter(None, (unread, row.reason)))
         subject = row.judge, f"{row.task}, {row.critiques}", "accuracy"
-        rows.append(PublishedRow(*subject, row.accuracy, *row.ends, row.aius, note))
+        found = row.accuracy
+        rows.append(PublishedRow(*subject, found.value, found.low, found.high, row.aius, note))
     return rows
 
 

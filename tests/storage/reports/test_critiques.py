@@ -72,7 +72,7 @@ def import_leaderboard(engine: Engine, *records: object) -> Leaderboard:
 
 def scores(board: Leaderboard, author: str, source: str = "people", level: str = "micro") -> tuple:
     (row,) = [r for r in board.rows if (r.author, r.source, r.level) == (author, source, level)]
-    return row.precision, row.recall, row.f1
+    return row.precision.value, row.recall.value, row.f1.value
 
 
 def test_authors_and_groups_have_their_own_rows(engine: Engine) -> None:
@@ -94,7 +94,7 @@ def test_an_aiu_without_a_majority_is_not_counted(engine: Engine) -> None:
     assert of_author.critiques == 1 and of_author.aius == 2 and "no AIU to count" in of_author.reason
 
 
-def test_unread_judgements_are_not_counted_and_leave_a_range_open(engine: Engine) -> None:
+def test_unread_judgements_are_not_counted(engine: Engine) -> None:
     records = [*run_records("r", "judge", "i", "a", "1?01"), *run_records("r2", "judge", "i", "b", "11??")]
     board = import_leaderboard(engine, ItemRecord(item=make_item()), *records)
     assert scores(board, "a", "judge") == (1.0, 0.5, pytest.approx(2 / 3))
@@ -102,18 +102,8 @@ def test_unread_judgements_are_not_counted_and_leave_a_range_open(engine: Engine
     rows = {(row.author, row.level): row for row in board.rows if row.source == "judge"}
     of_a = rows["a", "micro"]
     assert (of_a.unread, of_a.coverage) == (1, 0.75)
-    assert of_a.precision_range == (0.5, 1.0) and of_a.recall_range is None
-    assert of_a.f1_range == (0.5, pytest.approx(2 / 3))
     together = rows["llm", "macro"]
     assert (together.unread, together.coverage) == (3, 5 / 8)
-    assert together.recall_range == (0.25, 0.75)
-    assert together.f1_range == (0.25, pytest.approx((2 / 3 + 1) / 2))
-
-
-def test_where_everything_is_read_no_range_is_open(engine: Engine) -> None:
-    board = import_leaderboard(engine, ItemRecord(item=make_item()), *run_records("r", "judge", "i", "a", "1101"))
-    (row,) = [row for row in board.rows if (row.author, row.source, row.level) == ("a", "judge", "micro")]
-    assert (row.unread, row.coverage, row.f1_range) == (0, 1.0, None)
 
 
 def test_the_newest_run_of_a_judge_counts(engine: Engine) -> None:
@@ -133,12 +123,10 @@ def test_accuracy_uses_aius_with_gold_and_counts_unreadable_replies(engine: Engi
         *label_records("i", "a", "1101"),
         *run_records("r", "judge", "i", "a", "10?1"),
     )
-    accuracies = {(a.task, a.critiques): (a.accuracy, a.aius, a.unread) for a in board.accuracies}
+    accuracies = {(a.task, a.critiques): (a.accuracy.value, a.aius, a.unread) for a in board.accuracies}
     assert accuracies["precision", "all"] == accuracies["precision", "llm"] == (0.5, 2, 0)
     assert accuracies["recall", "all"] == (1.0, 1, 1)
     assert accuracies["recall", "human"] == (None, 0, 0)
-    ranges = {(a.task, a.critiques): a.range for a in board.accuracies}
-    assert ranges["precision", "all"] is None and ranges["recall", "all"] == (0.5, 1.0)
 
 
 def test_an_added_aiu_belongs_to_its_critique(engine: Engine) -> None:
@@ -148,7 +136,7 @@ def test_an_added_aiu_belongs_to_its_critique(engine: Engine) -> None:
         aius.save_edit(session, study.id, "i", "ann", Add(critique="a", piece=Piece(text="Five.")))
     board = critiques.leaderboard(engine, study, resamples=20)
     (of_author,) = [r for r in board.rows if (r.author, r.level) == ("a", "micro")]
-    assert (of_author.precision, of_author.aius) == (1.0, 3)
+    assert (of_author.precision.value, of_author.aius) == (1.0, 3)
 
 
 def test_a_study_without_values_has_rows_of_references_only(engine: Engine) -> None:
