@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from core.annotator_names import normalize_name
 from core.errors import FileFormatError, TiebreakError
@@ -236,8 +237,6 @@ def _describe_cell(cell: Any) -> str:
 SEPARATORS = (",", ";", "\t")
 # The first line by which Excel is informed of the separator.
 SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\r?\n?', re.IGNORECASE)
-# More characters than such a line has.
-SEPARATOR_LENGTH = 16
 SAMPLE_LINES = 200
 # A table with more columns is a matrix, or was read with the wrong separator.
 MAX_COLUMNS = 10_000
@@ -259,82 +258,87 @@ MEASURED = re.compile(r"https?://|[+-]?\d*\.\d{3}")
 stated_header: ContextVar[bool | None] = ContextVar("stated_header", default=None)
 
 
+@dataclass(frozen=True)
+class Dialect:
+    """How delimited text is written."""
+
+    separator: str
+    quotes: bool
+    """Whether quotation marks enclose cells."""
+    skipped: int = 0
+    """Lines before the first row."""
+    has_names: bool = True
+    """Whether the first row names the columns."""
+
+    def reader(self, lines: Iterable[str]) -> Any:
+        """Return a reader of the csv module."""
+        quoting: Any = csv.QUOTE_MINIMAL if self.quotes else csv.QUOTE_NONE
+        return csv.reader(lines, delimiter=self.separator, strict=True, quoting=quoting)
+
+
 def read_delimited(
     path: Path, separator: str | None = None, quotes: bool | None = None, header: bool | None = None
 ) -> Iterator[tuple[int, Row]]:
     """Yield (line, row); every row has as many cells as the header. Rows without any text are skipped.
 
-    Without `separator` it is that of a first line `sep=;`, a tab in .tsv and .tab files, or the one with which the
-    first rows have the same number of cells. Without `quotes`, quotation marks enclose cells, unless the separator is a
-    tab and the first rows are consistent only if they are text. Without `header`, the first row names the columns,
-    unless its cells look like values.
+    What the mapping leaves open is detected, see `_dialect`.
     """
     csv.field_size_limit(MAX_CELL_LENGTH)
-    with open_text(path) as file:
-        named = SEPARATOR_LINE.fullmatch(file.readline(SEPARATOR_LENGTH))
-        file.seek(0)
-        skipped = 1 if named else 0
-        if named:
-            file.readline()
-        default = separator or (named[1] if named else None)
-        if default is None and table_suffix(path) == ".csv":
-            lines = _sample(path)
-            # The one with which the first rows have as many cells as the header, the most columns first.
-            # In a file with tabs, quotation marks can be text.
-            default = max(SEPARATORS, key=lambda own: max(_fit(lines, own, quotes=on) for on in {True, own != "\t"}))
-        used = default or "\t"
-        quotes = _has_quotes(path, used) if quotes is None else quotes
-        header = stated_header.get() if header is None else header
-        header = _has_names(_sample(path)[skipped:], used, quotes) if header is None else header
-        yield from _rows(file, used, skipped, quotes, header)
-
-
-def _rows(file: TextIO, separator: str, skipped: int, quotes: bool, has_names: bool) -> Iterator[tuple[int, Row]]:
-    reader = _delimited_reader(limited_lines(file), separator, quotes)
-    header: list[str] = []
+    dialect = _dialect(path, separator, quotes, stated_header.get() if header is None else header)
+    line = dialect.skipped + 1
+    names: list[str] = []
     is_own = False
-    line = skipped + 1
-    try:
-        for cells in reader:
-            if any(map(str.strip, cells)):
-                if not header and not has_names:
-                    header = [NUMBERED.format(number) for number in range(1, len(cells) + 1)]
-                if len(header) == 1 and len(cells) == len(names := _names(header)) > 1:
-                    header = _header(names, line)
-                if header:
-                    yield line, _row(header, map(unescape_formula, cells) if is_own else cells, line, separator)
-                else:
-                    is_own = tuple(cells[: len(GOLD_COLUMNS)]) == GOLD_COLUMNS  # texts of others stay as they are
-                    header = _header([*map(unescape_formula, cells)] if is_own else cells, line)
-            line = skipped + reader.line_num + 1
-    except csv.Error as error:
-        message = f"expected CSV: {error}; if quotation marks do not enclose cells, add `quotes: false` to the mapping"
-        raise FileFormatError(message, line=line) from None
+    with open_text(path) as file:
+        reader = dialect.reader(islice(limited_lines(file), dialect.skipped, None))
+        try:
+            for cells in reader:
+                if any(map(str.strip, cells)):
+                    if not names and dialect.has_names:
+                        is_own = tuple(cells[: len(GOLD_COLUMNS)]) == GOLD_COLUMNS  # texts of others stay as they are
+                        names = _header([*map(unescape_formula, cells)] if is_own else cells, line)
+                    else:
+                        names = names or [NUMBERED.format(number) for number in range(1, len(cells) + 1)]
+                        row = [*map(unescape_formula, cells)] if is_own else cells
+                        yield line, _row(names, row, line, dialect.separator)
+                line = dialect.skipped + reader.line_num + 1
+        except csv.Error as error:
+            hint = "if quotation marks do not enclose cells, add `quotes: false` to the mapping"
+            raise FileFormatError(f"expected CSV: {error}; {hint}", line=line) from None
 
 
-def _delimited_reader(lines: Iterable[str], separator: str, quotes: bool) -> Any:
-    options: dict[str, Any] = {} if quotes else {"quoting": csv.QUOTE_NONE}
-    return csv.reader(lines, delimiter=separator, strict=True, **options)
+def _dialect(path: Path, separator: str | None, quotes: bool | None, header: bool | None) -> Dialect:
+    """Return how a file is written: as stated, or as its first rows say.
+
+    The separator is that of a first line `sep=;`, a tab in .tsv and .tab files, or the one with which the first rows
+    have the same number of cells, the most columns first. In a file with tabs, quotation marks can be text. The first
+    row names the columns, unless its cells look like values.
+    """
+    with open_text(path) as file:
+        lines = list(islice(limited_lines(file), SAMPLE_LINES))
+    named = SEPARATOR_LINE.fullmatch(lines[0]) if lines else None
+    sample, known = lines[1:] if named else lines, separator or (named and named[1])
+    separators = (known,) if known else SEPARATORS if table_suffix(path) == ".csv" else ("\t",)
+    quoting = {own: (True, False) if own == "\t" else (True,) for own in separators}
+    choices = [Dialect(own, on) for own in separators for on in (quoting[own] if quotes is None else (quotes,))]
+    best = max(choices, key=lambda own: _fit(sample, own))
+    return replace(best, skipped=len(lines) - len(sample), has_names=_has_names(sample, best, header))
 
 
-def _has_names(lines: list[str], separator: str, quotes: bool) -> bool:
-    """Return whether a first row names the columns: sentences beside numbers or lists are values, and so are
-    sentences, links or fractions like those below them."""
+def _has_names(lines: list[str], dialect: Dialect, header: bool | None) -> bool:
+    """Return whether a first row names the columns, as stated, or else by its cells: sentences beside numbers or lists
+    are values, and so are sentences, links or fractions like those below them."""
+    if header is not None:
+        return header
     rows: list[list[str]] = []
     with suppress(csv.Error):  # which the import reports
-        for cells in _delimited_reader(lines, separator, quotes):
-            rows += [[cell.strip() for cell in cells]] if any(map(str.strip, cells)) else []
+        stripped = ([cell.strip() for cell in cells] for cells in dialect.reader(lines))
+        rows.extend(islice((cells for cells in stripped if any(cells)), 2))
     texts, below = [*rows, [], []][:2]
     has_values = any(NUMBER.fullmatch(text) or text.startswith("[") for text in texts)
-    sentences = [text.count(" ") >= SENTENCE_BLANKS for text in texts]
+    sentences, sentences_below = ([text.count(" ") >= SENTENCE_BLANKS for text in row] for row in (texts, below))
     are_alike = any(MEASURED.match(one) and MEASURED.match(two) for one, two in zip(texts, below, strict=False))
-    are_texts = len(texts) > 1 and all(sentences) and all(text.count(" ") >= SENTENCE_BLANKS for text in below)
-    return not ((has_values and any(sentences)) or are_alike or (are_texts and below))
-
-
-def _names(cells: list[str]) -> list[str]:
-    """Return the names in the only cell of a first line that blanks divide, after a mark of a comment."""
-    return cells[0].removeprefix("# ").split()
+    are_texts = len(texts) > 1 and below != [] and all(sentences) and all(sentences_below)
+    return not ((has_values and any(sentences)) or are_alike or are_texts)
 
 
 def _header(cells: list[str], line: int) -> list[str]:
@@ -350,8 +354,7 @@ def _header(cells: list[str], line: int) -> list[str]:
     return names
 
 
-def _row(header: list[str], cells: Iterable[str], line: int, separator: str) -> Row:
-    cells = list(cells)
+def _row(header: list[str], cells: list[str], line: int, separator: str) -> Row:
     if cells and set(header[len(cells) :]) <= {*UNDECIDED}:
         cells += [""] * (len(header) - len(cells))
     if len(cells) != len(header):
@@ -364,34 +367,15 @@ def _row(header: list[str], cells: Iterable[str], line: int, separator: str) -> 
     return dict(zip(header, cells, strict=True))
 
 
-def _has_quotes(path: Path, separator: str) -> bool:
-    """Return False for a table with tabs whose first rows are consistent only without quoting."""
-    if separator != "\t":
-        return True
-    lines = [line for line in _sample(path) if not SEPARATOR_LINE.fullmatch(line)]
-    return '"' not in "".join(lines) or _fit(lines, separator)[0] or not _fit(lines, separator, quotes=False)[0]
-
-
-def _sample(path: Path) -> list[str]:
-    with open_text(path) as file:
-        return list(islice(limited_lines(file), SAMPLE_LINES))
-
-
-def _fit(lines: list[str], separator: str, *, quotes: bool = True) -> tuple[bool, int]:
+def _fit(lines: list[str], dialect: Dialect) -> tuple[bool, int]:
     """Return whether the rows are consistent in at least two columns, and the number of columns of the header."""
     lengths: list[int] = []
     is_valid = True
-    names: list[str] = []
     try:
-        for cells in _delimited_reader(lines, separator, quotes):
-            if any(cell.strip() for cell in cells):
-                names = names or cells
-                lengths.append(len(cells))
+        lengths.extend(len(cells) for cells in dialect.reader(lines) if any(map(str.strip, cells)))
     except csv.Error as error:  # in an incomplete sample it can be that the last row is not complete
         is_cut_off = "unexpected end" in str(error) and len(lines) == SAMPLE_LINES
         is_valid = is_cut_off and len(lengths) > 1
-    if len(names) == 1 and lengths[1:2] == [len(_names(names))]:
-        lengths[0] = lengths[1]
     columns = lengths[0] if lengths else 0
     return is_valid and columns > 1 and len(set(lengths)) == 1, columns
 

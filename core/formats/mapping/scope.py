@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, TypeGuard
 
@@ -45,7 +45,6 @@ from core.formats.mapping.mapping import (
 )
 from core.formats.mapping.rows import canonical, expect_number, is_empty, parse_list, parse_name, parse_text
 from core.formats.transcripts import messages
-from core.formats.validation_errors import quote_value
 from core.transcripts import Transcript, render
 
 # Explodes the record itself: each of its fields is an item, such as {"q1": {...}, "q2": {...}}.
@@ -367,61 +366,57 @@ MAX_LINES = 5
 MAX_PYTHON_ROWS = 50
 
 
+def _counted(note: str, default: Any = 0) -> Any:
+    """Return a field of Omissions that has a note if it is not empty."""
+    return field(default=default, metadata={"note": note})
+
+
 @dataclass
 class Omissions:
     """What was read and is not in the study. Rows are those of the file, or the elements of an exploded list."""
 
     rows: int = 0
     """All rows."""
-    rows_left_out: int = 0
-    without_list: int = 0
-    """Objects of exploded records without the list whose elements are the items."""
-    empty_lists: int = 0
-    """Records whose list of items is empty."""
-    unread: int = 0
-    """Rows, and elements of lists, with a value in none of the `where` of the blocks that read them."""
-    blank: int = 0
-    """Rows without any text, and records that are null."""
-    empty_prompts: int = 0
-    """Rows or elements whose prompt is an empty field."""
-    labels: int = 0
-    """Values that are no label, because `values` maps them to null."""
-    verdicts: int = 0
-    """Values of judges that are no verdict, and choices that change with the order."""
-    gold: int = 0
-    repeated_marks: int = 0
-    """Texts of rows in which a mark at which they are cut is there several times."""
-    without_text: int = 0
-    """Responses whose text is missing, and that have the last message of their transcript instead."""
-    without_roles: int = 0
-    """Responses of transcripts in which nobody is named, so the last message is taken for the answer."""
-    steps: int = 0
-    """Values about spans or steps that the transcript does not have."""
-    step_lines: list[int] = field(default_factory=list)
-    """The lines of the first MAX_LINES of them."""
-    rows_without_record: int = 0
-    """Rows without a record in an optional file of `join`."""
-    records_without_row: int = 0
-    """Records of joined files that no row names."""
-    further: int = 0
-    """Values of a target and an annotator beyond the one that counts."""
-    merged: int = 0
-    """Labels that are the sum or mean of several values."""
     merged_values: int = 0
-    """Their values."""
-    of_several_rows: int = 0
-    """Those of them whose values are in lists of several rows, such as those of an item that somebody judged twice."""
-    different: int = 0
-    """Labels that are the first or the last of values that differ."""
-    converted: int = 0
-    """Scores of judges that were converted to the scale of people's labels."""
-    without_header: bool = False
-    """Whether the columns are numbered, because the first row has values and no names."""
-    windows_word: str = ""
-    """A word of a table that was read as Windows-1252, which the file does not state."""
-    unused: list[str] = field(default_factory=list)
+    """The values that are summed up in the `merged` labels."""
+    step_lines: list[int] = field(default_factory=list)
+    """The lines of the first MAX_LINES values about missing steps."""
+    rows_left_out: int = _counted("{rows_left_out:,} of {rows:,} rows left out by `where` or `where_not`")
+    without_list: int = _counted("{without_list:,} objects have no list whose elements are the items")
+    empty_lists: int = _counted("{empty_lists:,} records have an empty list, and no item")
+    unread: int = _counted("{unread:,} left out: rows, or elements of lists, that no `where` of a block selects")
+    blank: int = _counted("{blank:,} rows left out: they are null, or prompt and responses are empty")
+    empty_prompts: int = _counted("{empty_prompts:,} rows have an empty prompt")
+    repeated_marks: int = _counted("{repeated_marks:,} texts have a mark at which they are cut more than once")
+    without_text: int = _counted("{without_text:,} responses have no text, but the last one of their transcript")
+    without_roles: int = _counted(
+        "{without_roles:,} transcripts do not say who speaks: the last message is taken for the answer"
+    )
+    rows_without_record: int = _counted("{rows_without_record:,} rows have no record in a joined file")
+    records_without_row: int = _counted("{records_without_row:,} left out: records of a joined file that no row names")
+    labels: int = _counted("{labels:,} left out: values that are no label")
+    verdicts: int = _counted("{verdicts:,} left out: values of judges that are no verdict")
+    gold: int = _counted("{gold:,} left out: values that are no gold")
+    steps: int = _counted("{steps:,} left out: about a step that is not in the transcript (line {step_lines})")
+    further: int = _counted("{further:,} left out: further values of a target by one annotator, of which one counts")
+    different: int = _counted("{different:,} labels are the first or the last of values that differ")
+    converted: int = _counted("{converted:,} scores of judges are converted to the scale of people's labels")
+    merged: int = _counted("{merged:,} labels are the sum or mean of {merged_values:,} values")
+    of_several_rows: int = _counted(
+        "{of_several_rows:,} of them are of lists in several rows: with the id of a row, such as `{{row}}`, these "
+        "would be labels of their own"
+    )
+    without_header: bool = _counted(
+        "the first row has values and no names, so the columns are numbered from `column 1`", default=False
+    )
+    windows_word: str = _counted(
+        "the file is not UTF-8 and was read as Windows-1252, such as {windows_word!r}", default=""
+    )
+    unused: list[str] = field(default_factory=list, metadata={"note": "not used: {unused}"})
     """Fields of another tool's tasks that are no part of an item."""
-    python_fields: list[str] = field(default_factory=list)
+    python_fields: list[str] = field(
+        default_factory=list, metadata={"note": "read as Python prints lists and objects: {python_fields}"}
+    )
     """Fields of the first MAX_PYTHON_ROWS rows with lists or objects in Python's spelling, which is no JSON."""
 
     def count_step(self, line: int) -> None:
@@ -440,55 +435,10 @@ class Omissions:
 
     def notes(self) -> list[str]:
         """Return a phrase for each count that is not 0."""
-        lines = f" (line {', '.join(map(str, self.step_lines))})" if self.step_lines else ""
-        values = {"label": self.labels, "verdict": self.verdicts, "gold": self.gold}
-        phrases = [
-            (self.rows_left_out, f"{self.rows_left_out:,} of {self.rows:,} rows left out by `where` or `where_not`"),
-            (self.without_list, f"{self.without_list:,} objects have no list whose elements are the items"),
-            (self.empty_lists, f"{self.empty_lists:,} records have an empty list, and no item"),
-            (self.unread, f"{self.unread:,} left out: rows, or elements of lists, that no `where` of a block selects"),
-            (self.blank, f"{self.blank:,} rows left out: they are null, or prompt and responses are empty"),
-            (self.empty_prompts, f"{self.empty_prompts:,} rows have an empty prompt"),
-            (self.repeated_marks, f"{self.repeated_marks:,} texts have a mark at which they are cut more than once"),
-            (self.without_text, f"{self.without_text:,} responses have no text, but the last one of their transcript"),
-            (
-                self.without_roles,
-                f"{self.without_roles:,} transcripts do not say who speaks: the last message is taken for the answer",
-            ),
-            (self.rows_without_record, f"{self.rows_without_record:,} rows have no record in a joined file"),
-            (
-                self.records_without_row,
-                f"{self.records_without_row:,} left out: records of a joined file that no row names",
-            ),
-            *((own, f"{own:,} {'values are' if own > 1 else 'value is'} no {name}") for name, own in values.items()),
-            (self.steps, f"{self.steps:,} left out: about a step that is not in the transcript{lines}"),
-            (
-                self.further,
-                f"{self.further:,} left out: further values of a target by one annotator, of which one counts",
-            ),
-            (self.different, f"{self.different:,} labels are the first or the last of values that differ"),
-            (self.converted, f"{self.converted:,} scores of judges are converted to the scale of people's labels"),
-            (self.merged, f"{self.merged:,} labels are the sum or mean of {self.merged_values:,} values"),
-            (
-                self.of_several_rows,
-                f"{self.of_several_rows:,} of them are of lists in several rows: with the id of a row, such as "
-                "`{row}`, these would be labels of their own",
-            ),
-            (
-                self.without_header,
-                "the first row has values and no names, so the columns are numbered from `column 1`",
-            ),
-            (
-                len(self.windows_word),
-                f"the file is not UTF-8 and was read as Windows-1252, such as {quote_value(self.windows_word)}",
-            ),
-            (len(self.unused), f"not used: {join_keys(self.unused)}"),
-            (
-                len(self.python_fields),
-                f"read as Python prints lists and objects: {join_keys(self.python_fields)}",
-            ),
-        ]
-        return [phrase for count, phrase in phrases if count]
+        values = vars(self) | {name: join_keys(getattr(self, name)) for name in ("unused", "python_fields")}
+        values["step_lines"] = ", ".join(map(str, self.step_lines))
+        noted = [own for own in fields(self) if "note" in own.metadata and getattr(self, own.name)]
+        return [own.metadata["note"].format_map(values) for own in noted]
 
 
 _current: ContextVar[Omissions | None] = ContextVar("omissions", default=None)

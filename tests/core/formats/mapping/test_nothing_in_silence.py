@@ -157,11 +157,11 @@ def test_values_without_their_mark_and_halves_of_orders_are_counted(tmp_path: Pa
     value = {"field": "o", "after_last": "[RESULT]"}
     rows = "id,a,b,o,x,y\n1,So.,No.,[RESULT] 4,,B\n2,Thus.,No.,The score is 2,A,B\n"
     draft: dict[str, Any] = {"labels": [LONG | {"value": value, "annotator": {"constant": "ann"}}]}
-    assert "1 value is no label" in read(tmp_path, rows, draft)[1]
-    assert "1 value is no gold" in read(tmp_path, rows, {"gold": [GOLD | {"value": value}]})[1]
+    assert "1 left out: values that are no label" in read(tmp_path, rows, draft)[1]
+    assert "1 left out: values that are no gold" in read(tmp_path, rows, {"gold": [GOLD | {"value": value}]})[1]
     judge = {"kind": "preference", "judge": {"constant": "m"}, "value": "x", "swapped": "y", "values": {"A": 1, "B": 2}}
     _, notes = read(tmp_path, rows, {"responses": [{"text": "a"}, {"text": "b"}], "judges": [judge]})
-    assert "1 value is no verdict" in notes
+    assert "1 left out: values of judges that are no verdict" in notes
 
 
 def test_rows_beyond_a_shorter_file_and_items_without_text_are_counted(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_lines_of_a_text_are_joined_by_their_number(tmp_path: Path) -> None:
 def test_a_part_of_a_divided_text_is_a_value(tmp_path: Path) -> None:
     block = LONG | {"annotator": {"constant": "ann"}, "value": {"field": "s", "divider": ",", "number": 2}}
     records, notes = read(tmp_path, 'id,a,s\n1,So.,"4, 2"\n2,No.,4\n', {"labels": [block]})
-    assert labels(records) == [2] and "1 value is no label" in notes
+    assert labels(records) == [2] and "1 left out: values that are no label" in notes
     with pytest.raises(FileFormatError, match="`divider` and `number`"):
         read(tmp_path, "id,a,s\n1,So.,4\n", {"labels": [LONG | {"value": {"field": "s", "divider": ","}}]})
 

@@ -360,7 +360,12 @@ def test_rows_and_values_that_a_mapping_leaves_out_are_counted(tmp_path: Path) -
             gold=[{"kind": "preference", "value": "gold", "values": values}],
         )
     rows = "1 of 3 rows left out by `where` or `where_not`"
-    assert omissions.notes() == [rows, "1 value is no label", "2 values are no verdict", "1 value is no gold"]
+    assert omissions.notes() == [
+        rows,
+        "1 left out: values that are no label",
+        "2 left out: values of judges that are no verdict",
+        "1 left out: values that are no gold",
+    ]
 
 
 def test_fields_that_a_mapping_does_not_use_are_listed(tmp_path: Path) -> None:
