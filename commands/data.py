@@ -332,12 +332,10 @@ def stated_lines(path: Path, mapping: "mappings.Mapping") -> list[str]:
     return [*lines, *notes]
 
 
-def with_annotators(records: "file_records.ImportedRecords", annotators: set[str]) -> "file_records.ImportedRecords":
+def with_annotators(records: "file_records.Records", annotators: set[str]) -> "file_records.Records":
     """Yield the records, and add the annotators of their labels to `annotators`."""
     for record in records:
-        if isinstance(record, file_records.PlainLabels):
-            annotators.update(annotator for annotator, _ in record.values)
-        elif isinstance(record, file_records.LabelRecord):
+        if isinstance(record, file_records.LabelRecord):
             annotators.add(record.label.annotator)
         yield record
 

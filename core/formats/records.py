@@ -8,7 +8,7 @@ file that turns out to be invalid halfway leaves nothing behind. Records refer t
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import cache
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, TypeAdapter
 
@@ -124,19 +124,6 @@ class LabelRecord(Frozen):
 
     type: Literal["label"] = "label"
     label: Label
-
-
-class PlainLabels(NamedTuple):
-    """Labels of one target with nothing but a value: to make a record of each takes longer than to read the row."""
-
-    target: Target
-    values: tuple[tuple[str, Value], ...]
-    """(annotator, value), in the order of the file."""
-
-    def records(self) -> Iterator[LabelRecord]:
-        """Yield the labels as records."""
-        for annotator, value in self.values:
-            yield LabelRecord(label=Label(target=self.target, annotator=annotator, value=value))
 
 
 class ReplyRecord(Frozen):
@@ -256,8 +243,6 @@ AnyRecord = (
 Record = Annotated[AnyRecord, Field(discriminator="type")]
 RECORD_TYPES = get_args(AnyRecord)
 Records = Iterator[Record]
-# What an import reads.
-ImportedRecords = Iterator[Record | PlainLabels]
 
 
 @cache
@@ -266,7 +251,7 @@ def record_adapter() -> TypeAdapter[Any]:
     return TypeAdapter(Record)
 
 
-def without_contradictions(levels: Iterable[ImportedRecords]) -> ImportedRecords:
+def without_contradictions(levels: Iterable[Records]) -> Records:
     """Yield the records of a file by several mappings.
 
     Raises FileFormatError if two mappings give a target two labels of one annotator, or two values of gold: within a
@@ -285,12 +270,10 @@ def without_contradictions(levels: Iterable[ImportedRecords]) -> ImportedRecords
             yield record
 
 
-def _stated_by(record: Record | PlainLabels) -> Iterator[tuple[Target, str | None]]:
+def _stated_by(record: Record) -> Iterator[tuple[Target, str | None]]:
     """Yield the targets and annotators of labels, and the targets of gold with None."""
     match record:
         case LabelRecord(label=label):
             yield label.target, label.annotator
-        case PlainLabels(target=target, values=values):
-            yield from ((target, annotator) for annotator, _ in values)
         case AdjudicationRecord(ruling=ruling):
             yield ruling.target, None

@@ -19,7 +19,7 @@ from core.formats.text import data_suffix
 
 if TYPE_CHECKING:
     from core.formats.mapping.mapping import Mapping
-    from core.formats.records import ImportedRecords, Record, Records
+    from core.formats.records import Record, Records
 
 # Format name -> module. The first that recognises a path reads it; the table recognises most files, so it is last.
 READERS: dict[str, str] = {
@@ -62,41 +62,35 @@ def read_records(path: Path, format: str | None = None, mapping: "Mapping | None
     Without `format`, a mapping means a table, and otherwise the format is detected. Raises TiebreakError before the
     first record for an unknown format, and FileFormatError then or later for an invalid file.
     """
-    records: Records = _read("read", Path(path), format, mapping)
+    path = Path(path)
+    if not path.exists():
+        raise FileFormatError(f"there is no file or folder {path}")
+    name = format or ("table" if mapping else detect_format(path))
+    if name != "table" and mapping is not None:
+        raise TiebreakError(f"a mapping is for tables; the fields of a {name} file are known")
+    arguments = [path] if name != "table" else [path, _known_mapping(path, mapping)]
+    records: Records = _module(name).read(*arguments)
     return records
 
 
-def read_for_import(path: Path, format: str | None = None, mapping: "Mapping | None" = None) -> "ImportedRecords":
-    """Do the same; labels of one row of a table that have only a value are one element."""
-    records: ImportedRecords = _read("read_for_import", Path(path), format, mapping)
-    return records
-
-
-def read_levels(path: Path, format: str | None, found: "Sequence[Mapping]") -> "ImportedRecords":
+def read_levels(path: Path, format: str | None, found: "Sequence[Mapping]") -> "Records":
     """Return the records of a file, by each of its mappings if it has some."""
     from core.formats.records import without_contradictions
 
     if len(found) < 2:
-        return read_for_import(path, format, *found)
-    return without_contradictions(read_for_import(path, format, mapping) for mapping in found)
+        return read_records(path, format, *found)
+    return without_contradictions(read_records(path, format, mapping) for mapping in found)
 
 
-def _read(function: str, path: Path, format: str | None, mapping: "Mapping | None") -> Any:
-    if not path.exists():
-        raise FileFormatError(f"there is no file or folder {path}")
-    name = format or ("table" if mapping else detect_format(path))
-    module = _module(name)
-    if name != "table" and mapping is not None:
-        raise TiebreakError(f"a mapping is for tables; the fields of a {name} file are known")
-    if name != "table":
-        return module.read(path)
+def _known_mapping(path: Path, mapping: "Mapping | None") -> "Mapping":
+    """Return the mapping of a table, or the suggested one of a file of transcripts; raises TiebreakError otherwise."""
     mapping = mapping or suggested_of_transcripts(path)
     if mapping is None:
         raise TiebreakError(
             f"{path.name} is a table: it needs a mapping that assigns its fields (docs/mappings); "
             f"`python cli.py data mapping {path.name}` prints a suggested one, and `data import --confirm` uses it"
         )
-    return getattr(module, function)(path, mapping)
+    return mapping
 
 
 def suggested_of_transcripts(path: Path) -> "Mapping | None":

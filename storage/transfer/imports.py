@@ -32,7 +32,6 @@ from core.formats.records import (
     KnownAnswerRecord,
     LabelRecord,
     MarkRecord,
-    PlainLabels,
     Record,
     RepeatRecord,
     ReplyRecord,
@@ -115,7 +114,7 @@ class ImportCounts:
 def import_records(
     engine: Engine,
     study: str,
-    records: Iterable[Record | PlainLabels],
+    records: Iterable[Record],
     progress: Progress | None = None,
     *,
     draws: bool = False,
@@ -176,7 +175,7 @@ class NewLabel(NamedTuple):
 class SortedRecords:
     """The content of records by type, in the order of the file."""
 
-    def __init__(self, records: Iterable[Record | PlainLabels]) -> None:
+    def __init__(self, records: Iterable[Record]) -> None:
         """Read the records to their end; raises TiebreakError for two different items or traces with one name."""
         self.items: dict[str, items.NewItem] = {}
         self.transcripts: dict[str, bytes] = {}
@@ -188,8 +187,7 @@ class SortedRecords:
         """The targets of labels, opinions and critiques: each key is in memory once."""
         self._by_type: dict[type[Any], list[Any]] = defaultdict(list)
         for record in records:
-            for own in record.records() if isinstance(record, PlainLabels) else (record,):
-                self._add(own)
+            self._add(record)
 
     def of(self, record_type: type[RecordType]) -> list[RecordType]:
         """Return all records of one type, which is not that of items, transcripts, labels or traces."""

@@ -1,7 +1,6 @@
 """Reads the items of a table. In a long table an item occupies several rows, which must agree about it."""
 
 import hashlib
-from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -56,7 +55,7 @@ class ItemReader:
         self.is_named_by_text = not paths.isdisjoint(source_paths(mapping.id))
         self.first_lines: dict[str, int] = {}
         """Item id -> the line of its first row."""
-        self.hashes: dict[str, bytes] = {}
+        self.hashes: dict[str, tuple[int, ...]] = {}
         """Item id -> the hashes of its fields, if it can have several rows."""
         self.systems: tuple[str | None, ...] = ()
         """The systems of the responses of the item that was read last."""
@@ -99,16 +98,14 @@ class ItemReader:
         if not self.repeats:
             message = f"item {item.id!r} is already on line {first_line}"
             raise FileFormatError(message, line=line, field=source_name(self.mapping.id))
-        former, new = (memoryview(own).cast("q") for own in (self.hashes[item.id], _hash_fields(item)))
-        pairs = zip(Item.model_fields, former, new, strict=True)
+        pairs = zip(Item.model_fields, self.hashes[item.id], _hash_fields(item), strict=True)
         if changed := " and ".join(name for name, one, other in pairs if one != other):
             message = f"expected item {item.id!r} to be the same as on line {first_line}, and it differs in {changed}"
             raise FileFormatError(message, line=line)
 
 
-def _hash_fields(item: Item) -> bytes:
-    """Return the hashes of an item's fields, 8 bytes each: a tuple of numbers would have three times as many."""
-    return array("q", [hash(getattr(item, name)) for name in Item.model_fields]).tobytes()
+def _hash_fields(item: Item) -> tuple[int, ...]:
+    return tuple(hash(getattr(item, name)) for name in Item.model_fields)
 
 
 def _read_item(

@@ -1,7 +1,5 @@
 """Reads the verdicts of judges in a table; they become recorded runs, one trace for each item."""
 
-import pickle
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -16,46 +14,9 @@ from core.formats.mapping.rows import expect_number, is_empty, parse_label, pars
 from core.formats.mapping.scope import Scope, current_omissions
 from core.formats.records import LabelRecord, Record, RunRecord, TraceRecord
 from core.formats.validation_errors import join_names, quote_value
-from core.frozen import Frozen
 from core.labels import Label, Opinion, Scale, Target, Value
 from core.trace import Outcome, Turn, TurnCompleted, Usage, Verdict, VerdictReached
 from core.verdicts import choice_of_orders, scale_length
-
-# Verdicts of a table in a temporary file, because there may be hundreds of thousands of them until the last row.
-
-
-class VerdictFile:
-    """Opinions with the turns behind them, as the fields that were set: objects would take ten times as much memory."""
-
-    def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
-        self._size = 0
-        """Bytes written."""
-
-    def add(self, opinion: Opinion, turns: Sequence[Turn]) -> int:
-        """Append an opinion with its turns, and return its place."""
-        place = self._size
-        if self._file.tell() != place:  # a needless `seek` would write what is buffered each time
-            self._file.seek(place)
-        fields = _fields(opinion), [_fields(turn) | {"usage": _fields(turn.usage)} for turn in turns]
-        self._size += self._file.write(pickle.dumps(fields, pickle.HIGHEST_PROTOCOL))
-        return place
-
-    def read(self, place: int) -> tuple[Opinion, list[Turn]]:
-        """Return the opinion at a place, and its turns."""
-        self._file.seek(place)
-        opinion, turns = pickle.load(self._file)
-        return Opinion(**opinion), [Turn(**turn) for turn in turns]
-
-    def close(self) -> None:
-        """Delete the file."""
-        self._file.close()
-
-
-def _fields(value: Frozen) -> dict[str, Any]:
-    """Return the fields that were set; values of fields are not copied."""
-    return {name: getattr(value, name) for name in value.model_fields_set}
-
 
 CHANGED_WITH_ORDER = "the choice changed with the order of the responses"
 # Kind of verdicts -> the protocol of their run; of others it is single-score.
@@ -63,6 +24,7 @@ PROTOCOLS = {"preference": "single-judge", "aspect_weights": "dna_baselines"}
 Scales = Mapping[tuple[str, str | None], Scale]
 # Judge, stage, kind, criterion and part.
 OpinionKey = tuple[str, ...]
+Given = tuple[Opinion, Sequence[Turn]]
 
 
 @dataclass
@@ -73,15 +35,12 @@ class RecordedRun:
     criterion: str
     models: dict[str, str] = field(default_factory=dict)
     """Judge -> its model, "" if it is not known."""
-    places: dict[str, dict[OpinionKey, int]] = field(default_factory=dict)
-    """Item -> opinion -> its place in the temporary file."""
+    given: dict[str, dict[OpinionKey, Given]] = field(default_factory=dict)
+    """Item -> opinion with the turns behind it."""
 
 
 class JudgeReader:
-    """Collects verdicts; their runs are yielded at the end, because an item may have several rows.
-
-    The verdicts are in a temporary file, which `close` deletes; only their places stay in memory.
-    """
+    """Collects verdicts; their runs are yielded at the end, because an item may have several rows."""
 
     def __init__(
         self, blocks: Sequence[JudgeBlock], scales: Scales, declared: Declared | None = None, *, repeats: bool = False
@@ -95,9 +54,6 @@ class JudgeReader:
         self.blocks, self.scales, self.repeats = blocks, scales, repeats
         self.declared = {} if declared is None else declared
         self.recorded: dict[str, RecordedRun] = {}
-        self.verdicts = VerdictFile()
-        self.keys: dict[OpinionKey, OpinionKey] = {}
-        """The keys of all opinions; items share them."""
         self.omissions = current_omissions()
 
     def read(self, scope: Scope, item: str) -> Iterator[Record]:
@@ -143,16 +99,11 @@ class JudgeReader:
         """Yield every run, and its traces."""
         for name, run in self.recorded.items():
             yield RunRecord(name=name, protocol=run.protocol, criterion=run.criterion, settings=_settings(run))
-            for item, places in run.places.items():
-                given = [self.verdicts.read(place) for place in places.values()]
-                verdict = _verdict(name, given)
-                all_turns = chain.from_iterable(turns for _, turns in given)
+            for item, given in run.given.items():
+                verdict = _verdict(name, [*given.values()])
+                all_turns = chain.from_iterable(turns for _, turns in given.values())
                 turns = [TurnCompleted(ask=ask, turn=turn) for ask, turn in enumerate(all_turns)]
                 yield TraceRecord(run=name, item=item, events=(*turns, VerdictReached(verdict=verdict)))
-
-    def close(self) -> None:
-        """Delete the temporary file."""
-        self.verdicts.close()
 
     def add(self, run: str, item: str, opinion: Opinion, turns: Sequence[Turn], line: int) -> None:
         """Add an opinion with the turns behind it; raises FileFormatError for a second, or different, one."""
@@ -162,9 +113,9 @@ class JudgeReader:
             recorded.criterion = ""
         for turn in turns[:1]:
             recorded.models.setdefault(opinion.judge, turn.model)
-        own = recorded.places.setdefault(item, {})
+        own = recorded.given.setdefault(item, {})
         key = (opinion.judge, opinion.stage, opinion.kind, opinion.criterion, opinion.part)
-        if key in own and self.repeats and self.verdicts.read(own[key])[0] == opinion:
+        if key in own and self.repeats and own[key][0] == opinion:
             return
         if key in own:
             message = f"expected one verdict, and {opinion.judge!r} already has one on item {item!r}"
@@ -172,7 +123,7 @@ class JudgeReader:
                 message = f"expected the verdict of {opinion.judge!r} on item {item!r} to be the same in all its rows"
                 message = f"{message}, and it differs"
             raise FileFormatError(message, line=line)
-        own[self.keys.setdefault(key, key)] = self.verdicts.add(opinion, turns)
+        own[key] = (opinion, turns)
         self.omissions.verdicts += opinion.value is None
 
     def _read_verdict(self, block: JudgeBlock, scope: Scope, item: str, criterion: str, source: ValueSource) -> None:
@@ -256,7 +207,7 @@ def _settings(run: RecordedRun) -> dict[str, Any]:
     return criterion | ({"judge": judges[0]} if len(judges) == 1 else {"judges": judges})
 
 
-def _verdict(run: str, given: Sequence[tuple[Opinion, Sequence[Turn]]]) -> Verdict:
+def _verdict(run: str, given: Sequence[Given]) -> Verdict:
     """Return the verdict of a trace: the one in the file, otherwise the value on which the last opinions agree.
 
     It is disputed if a judge's readings differ by the order of the responses, so that it has no value.

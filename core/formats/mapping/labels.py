@@ -32,9 +32,7 @@ from core.formats.mapping.scope import Omissions, Scope, current_omissions
 from core.formats.records import (
     AdjudicationRecord,
     CriterionRecord,
-    ImportedRecords,
     LabelRecord,
-    PlainLabels,
     Record,
     ScaleRecord,
 )
@@ -118,18 +116,12 @@ class LabelReader:
         """`labelled` is shared by the blocks of a mapping: (kind, item, criterion, part, annotator) of every label of
         items that can have further rows."""
         self.block, self.labelled, self.declared = block, labelled, declared
-        self.target: Target | None = None
-        """The target of the last label; the next label often has the same one."""
-        self.place: Place = ("", "", "")
-        self.annotators: set[str] = set()
-        """Names that can be stored."""
-        self.parsed_values: dict[tuple[type, Any], Value | None] = {}
         self.omissions = current_omissions()
         self.row = 0
         self.parts: dict[tuple[Place, str], list[Part]] = {}
         """(place, annotator) -> the values to aggregate."""
 
-    def read(self, scope: Scope, item: str) -> ImportedRecords:
+    def read(self, scope: Scope, item: str) -> Iterator[Record]:
         """Yield the records of one row. Labels of a file count as blind: this app showed their annotators nothing.
 
         A criterion named by the mapping is declared with the first row, even an unlabelled one, so annotators
@@ -150,16 +142,12 @@ class LabelReader:
                 case ListLabels():
                     yield from self._plain_labels(element, item, _list_cells(self.block, element))
 
-    def _plain_labels(self, scope: Scope, item: str, cells: Iterator[Cell]) -> Iterator[PlainLabels]:
-        values, part = [], part_of(scope, self.block, self.omissions)
-        place = (item, self.block.criterion, part or "")
+    def _plain_labels(self, scope: Scope, item: str, cells: Iterator[Cell]) -> Iterator[Record]:
+        part = part_of(scope, self.block, self.omissions)
         for annotator, cell, field in cells if part is not None else ():
             own = cell_of(scope, self.block, cell, field, self.omissions)
-            if (value := self._parse(own, scope.line, field)) is not None:
-                self._add(place, annotator, scope.line, field)
-                values.append((annotator, value))
-        if values:
-            yield PlainLabels(self._target(place), tuple(values))
+            value = self._parse(own, scope.line, field)
+            yield from self._label(scope, (item, self.block.criterion, part or ""), annotator, value, field)
 
     def finish(self) -> Iterator[Record]:
         """Yield the labels that are sums or means of several rows; raises FileFormatError for one beyond the scale."""
@@ -222,7 +210,9 @@ class LabelReader:
         if value is not None:
             self._add(place, annotator, scope.line, field)
             yield from declare(self.declared, self.block, place[1], self.block.scale)
-            yield LabelRecord(label=Label(target=self._target(place), annotator=annotator, value=value, **more))
+            item, criterion, part = place
+            target = Target(item=item, kind=self.block.kind, criterion=criterion, part=part)
+            yield LabelRecord(label=Label(target=target, annotator=annotator, value=value, **more))
 
     def _parse(self, cell: Any, line: int, field: str) -> Value | None:
         """Return the value of a label; None, which is counted, if the cell has none."""
@@ -232,21 +222,12 @@ class LabelReader:
 
     def _add(self, place: Place, annotator: str, line: int, field: str) -> None:
         """Remember who labelled a target; raises FileFormatError for a second label."""
-        if annotator not in self.annotators:
-            check_annotator(annotator, line, self._annotator_field(field))
-            self.annotators.add(annotator)
+        check_annotator(annotator, line, self._annotator_field(field))
         key = (self.block.kind, *place, annotator)
         if key in self.labelled:
             message = f"expected one label, and {annotator!r} already gave one for item {place[0]!r}"
             raise FileFormatError(message, line=line, field=field)
         self.labelled.add(key)
-
-    def _target(self, place: Place) -> Target:
-        if self.target is None or self.place != place:
-            self.place = place
-            item, criterion, part = place
-            self.target = Target(item=item, kind=self.block.kind, criterion=criterion, part=part)
-        return self.target
 
     def _annotator_field(self, field: str) -> str:
         """Return the field with the annotators of the values in `field`."""
@@ -258,15 +239,9 @@ class LabelReader:
         return field
 
     def _parse_value(self, cell: Any, line: int, field: str) -> Value | None:
-        """Return a label's value. Cells of a categorical scale are parsed once each: there are few different ones."""
         block = self.block
         values = NO_VALUES if isinstance(block, RankingLabels) else block.values  # of a ranking they are of its ranks
-        if not block.scale.categories or not isinstance(cell, str | int):
-            return parse_label(cell, block.scale, values, line, field)
-        key = (type(cell), cell)  # 1 and True are equal as keys, and different labels
-        if key not in self.parsed_values:
-            self.parsed_values[key] = parse_label(cell, block.scale, values, line, field)
-        return self.parsed_values[key]
+        return parse_label(cell, block.scale, values, line, field)
 
 
 def _list_cells(block: ListLabels, scope: Scope) -> Iterator[Cell]:

@@ -6,7 +6,6 @@ The outcome is read before anything is stored, and before a person confirms the 
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, takewhile
 from pathlib import Path
@@ -55,10 +54,8 @@ from core.formats.mapping.scope import (
 )
 from core.formats.records import (
     AdjudicationRecord,
-    ImportedRecords,
     ItemRecord,
     LabelRecord,
-    PlainLabels,
     Record,
     Records,
     TraceRecord,
@@ -81,13 +78,8 @@ def recognises(path: Path) -> bool:
 
 def read(path: Path, mapping: Mapping) -> Records:
     """Yield the records of a table; its responses are in random order if the mapping says so."""
-    records = _separate_labels(_read(path, mapping))
+    records = _read(path, mapping)
     return shuffle_responses(records) if mapping.shuffle else records
-
-
-def read_for_import(path: Path, mapping: Mapping) -> ImportedRecords:
-    """Do the same with the labels of a row together, unless their values may have to be exchanged."""
-    return read(path, mapping) if mapping.shuffle else _read(path, mapping)
 
 
 def questions(path: Path, mapping: Mapping) -> list[Question]:
@@ -140,15 +132,7 @@ def refuse_open(path: Path, mapping: Mapping) -> None:
         raise refusal(open_ones)
 
 
-def _separate_labels(records: ImportedRecords) -> Records:
-    for record in records:
-        if isinstance(record, PlainLabels):
-            yield from record.records()
-        else:
-            yield record
-
-
-def _read(path: Path, mapping: Mapping) -> ImportedRecords:
+def _read(path: Path, mapping: Mapping) -> Records:
     """Yield criteria and scales before their first use, and each item once, before its labels.
 
     Raises FileFormatError for the first invalid row, for values whose meaning is open, and at the end for a mapped
@@ -164,27 +148,27 @@ def _read(path: Path, mapping: Mapping) -> ImportedRecords:
         labels_scales[block.kind, None if is_any else block.criterion] = block.scale
     is_long = any(isinstance(block, LongLabels | RankingLabels) for block in mapping.labels)
     fields = RequiredFields(mapping)
-    with closing(JudgeReader(mapping.judges, labels_scales, declared, repeats=is_long)) as judges:
-        readers: tuple[LabelReader | GoldReader | WeightsReader | JudgeReader, ...] = (
-            *label_readers,
-            *(GoldReader(block, declared, golds) for block in mapping.gold),
-            *(WeightsReader(block, judges) for block in mapping.weights),
-            *((judges,) if mapping.judges else ()),
-        )
-        for scope in _iter_file(path, mapping):
-            fields.check(scope)
-            item, record = items.read(scope)
-            if not items.repeats:
-                labelled.clear()
-            if readers:
-                systems, numbers, transcripts = items.systems, items.numbers, items.of_responses
-                scope = replace(scope, repeat=items.row, systems=systems, numbers=numbers, transcripts=transcripts)
-            if record is not None:
-                yield from (TranscriptRecord(transcript=own) for own in items.transcripts)
-                yield record
-            for reader in readers:
-                yield from reader.read(scope, item)
-        yield from chain(*(reader.finish() for reader in label_readers), judges.runs())
+    judges = JudgeReader(mapping.judges, labels_scales, declared, repeats=is_long)
+    readers: tuple[LabelReader | GoldReader | WeightsReader | JudgeReader, ...] = (
+        *label_readers,
+        *(GoldReader(block, declared, golds) for block in mapping.gold),
+        *(WeightsReader(block, judges) for block in mapping.weights),
+        *((judges,) if mapping.judges else ()),
+    )
+    for scope in _iter_file(path, mapping):
+        fields.check(scope)
+        item, record = items.read(scope)
+        if not items.repeats:
+            labelled.clear()
+        if readers:
+            systems, numbers, transcripts = items.systems, items.numbers, items.of_responses
+            scope = replace(scope, repeat=items.row, systems=systems, numbers=numbers, transcripts=transcripts)
+        if record is not None:
+            yield from (TranscriptRecord(transcript=own) for own in items.transcripts)
+            yield record
+        for reader in readers:
+            yield from reader.read(scope, item)
+    yield from chain(*(reader.finish() for reader in label_readers), judges.runs())
     if not items.first_lines:
         raise _no_item(mapping)
     fields.finish()

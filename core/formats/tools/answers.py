@@ -8,7 +8,6 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
@@ -110,12 +109,12 @@ def records(items: Sequence[Item], answers: Sequence[Answer]) -> Records:
         if question.scale is not None and question.kind != "preference":
             yield ScaleRecord(kind=question.kind, criterion=name, scale=question.scale)
     yield from (ItemRecord(item=item) for item in by_id.values())
-    with closing(JudgeReader((), {})) as judges:
-        for answer in answers:
-            item = by_id[answer.item]
-            criterion, part = _split_question(answer.question, item)
-            yield from _answer_records(answer, questions[criterion], item, part, judges)
-        yield from judges.runs()
+    judges = JudgeReader((), {})
+    for answer in answers:
+        item = by_id[answer.item]
+        criterion, part = _split_question(answer.question, item)
+        yield from _answer_records(answer, questions[criterion], item, part, judges)
+    yield from judges.runs()
 
 
 def _split_question(name: str, item: Item) -> tuple[str, str]:

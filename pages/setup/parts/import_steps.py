@@ -21,11 +21,10 @@ from core.formats.mapping.suggest import state_row_names, state_unused_labels, s
 from core.formats.mapping.table import questions, read_outcome, roles, statements
 from core.formats.records import (
     AdjudicationRecord,
-    ImportedRecords,
     ItemRecord,
     LabelRecord,
-    PlainLabels,
     Record,
+    Records,
     RunRecord,
     TranscriptRecord,
 )
@@ -344,13 +343,13 @@ def _draw_target(plan: ImportPlan) -> None:
     _run_import(plan, name)
 
 
-def _record_check(name: str) -> Callable[[Record | PlainLabels], None]:
+def _record_check(name: str) -> Callable[[Record], None]:
     """Return a function that raises Forbidden for a record that the visitor may not import."""
     actor = account_guard.current_actor()
     with connections.reading(resources.engine()) as session:
         study_id = studies.get(session, name).id if name in studies.names(session) else None
 
-    def check(record: Record | PlainLabels) -> None:
+    def check(record: Record) -> None:
         if study_id is not None and isinstance(record, RunRecord):
             resources.read(access.require_imported, study_id, actor, record)
 
@@ -366,12 +365,10 @@ def _run_import(plan: ImportPlan, study: str) -> None:
     def show_progress(done: int, total: int) -> None:
         bar.progress(min(done / max(total, 1), 1.0), f"{done:,} of {total:,} records imported")
 
-    def count_records(records: ImportedRecords) -> ImportedRecords:
-        read = 0
+    def count_records(records: Records) -> Records:
         for number, record in enumerate(records, start=1):
-            read += len(record.values) if isinstance(record, PlainLabels) else 1
             if number % PROGRESS_STEP == 0:
-                bar.progress(0.0, f"Reading the file: {read:,} records")
+                bar.progress(0.0, f"Reading the file: {number:,} records")
             check_record(record)
             yield record
 

@@ -21,7 +21,7 @@ from core.formats.records import (
     StudyRules,
     TranscriptRecord,
 )
-from core.formats.registry import read_for_import, read_records
+from core.formats.registry import read_records
 from core.items import Criterion, Response
 from core.labels import PREFERENCE, Adjudication, Label, Scale
 from core.transcripts import Part, Transcript
@@ -278,12 +278,11 @@ def to_text(records):
     return "\n".join(record.model_dump_json(exclude={"created_at", "times", "at"}) for record in records)
 
 
-@pytest.mark.parametrize("read", [read_records, read_for_import])
 @pytest.mark.parametrize(("layout", "table"), [("wide", "pairs"), ("long", "pairs"), ("judged", "judged")])
-def test_the_import_of_a_table_stores_the_same_as_before(engine, monkeypatch, layout, table, read):
+def test_the_import_of_a_table_stores_the_same_as_before(engine, monkeypatch, layout, table):
     monkeypatch.setattr(_imported_runs, "BATCH", 7)
     mapping = load_mappings(FIXTURES / f"{layout}.yaml")[0]
-    imports.import_records(engine, "table", read(FIXTURES / f"{table}.csv", mapping=mapping))
+    imports.import_records(engine, "table", read_records(FIXTURES / f"{table}.csv", mapping=mapping))
     assert_golden(f"imports/{layout}.jsonl", to_text(export(engine, "table")))
 
 
@@ -294,7 +293,7 @@ def test_an_import_with_other_meanings_says_how_many_labels_it_replaces_and_whic
     def import_with(**values):
         block = {"layout": "wide", "kind": "preference", "annotators": ["ann"], "values": values}
         draft = {"id": "id", "responses": [{"text": "a"}, {"text": "b"}], "labels": [block]}
-        return imports.import_records(engine, "s", read_for_import(table, mapping=build_mapping(draft)))
+        return imports.import_records(engine, "s", read_records(table, mapping=build_mapping(draft)))
 
     first = import_with(**{"0": 1, "1": 2, "x": None})
     assert (first.labels, first.replaced, first.superseded) == (2, 0, 0)
@@ -314,7 +313,7 @@ def test_an_import_of_gold_with_other_meanings_says_how_many_decisions_it_replac
     def import_with(**values):
         block = {"kind": "preference", "value": "gold", "values": values}
         draft = {"id": "id", "responses": [{"text": "a"}, {"text": "b"}], "gold": [block]}
-        counts = imports.import_records(engine, "s", read_for_import(table, mapping=build_mapping(draft)))
+        counts = imports.import_records(engine, "s", read_records(table, mapping=build_mapping(draft)))
         return counts.rulings, counts.replaced_rulings, counts.superseded_rulings
 
     assert import_with(**{"0": 1, "1": 2}) == (2, 0, 0)
@@ -331,7 +330,7 @@ def test_verdicts_that_a_study_has_with_other_values_stay_and_are_counted(engine
         judge = {"kind": "score", "criterion": criterion, "columns": ["j"], "scale": five}
         id = "id" if criterion == "clarity" else "{id} whole"
         mapping = build_mapping({"id": id, "responses": [{"text": "a"}], "judges": [judge]})
-        return imports.import_records(engine, "s", read_for_import(table, mapping=mapping))
+        return imports.import_records(engine, "s", read_records(table, mapping=mapping))
 
     first = import_with("1,So.,3\n2,Now.,4\n", "clarity")
     assert (first.traces, first.superseded_traces) == (2, 0)

@@ -3,7 +3,6 @@
 import json
 import os
 import time
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping import mapping as mappings
 from core.formats.mapping import table
-from core.formats.mapping.judges import VerdictFile
 from core.formats.mapping.preview import unused_fields
 from core.formats.mapping.scope import recording_omissions
 from core.formats.mapping.suggest import apply_scales, suggest_table
@@ -30,8 +28,7 @@ from core.formats.records import (
     ScaleRecord,
     TraceRecord,
 )
-from core.labels import Opinion
-from core.trace import Turn, TurnCompleted, Usage, Verdict
+from core.trace import TurnCompleted, Verdict
 from tests.core.formats.shared import gold_of, items_of, labels_of, of_kind, verdicts_of, write_content
 
 PAIR = """
@@ -466,20 +463,6 @@ def test_a_refused_name_of_an_annotator_has_its_line_and_field(tmp_path: Path) -
     rows = f"id,q,a,b,who,v,j\n1,?,x,y,ann,1,2\n2,?,x,y,{'n' * 81},1,2\n"
     with pytest.raises(FileFormatError, match="line 3, field 'who': A name has at most 80 characters"):
         read(tmp_path, rows, LONG_WITH_JUDGE, "t.csv")
-
-
-def test_verdicts_are_read_as_they_were_added() -> None:
-    opinions = [Opinion(kind="score", judge=f"j{n}", stage="verdict", value=n or None, problem="?") for n in range(3)]
-    turn = Turn(speaker="j0", step="rating", round=0, model="m", reply="4", shown=(2, 1), usage=Usage(dollars=0.5))
-    turns = [[], [turn], [turn, turn.model_copy(update={"reading": {"a": 0.5}, "usage": Usage()})]]
-    with closing(VerdictFile()) as file:
-        first = file.add(opinions[0], turns[0])
-        second = file.add(opinions[1], turns[1])
-        assert file.read(first) == (opinions[0], turns[0])  # then the next one is appended nevertheless
-        third = file.add(opinions[2], turns[2])
-        read = [file.read(place) for place in (first, second, third)]
-    assert read == list(zip(opinions, turns, strict=True))
-    assert [turn.model_dump_json() for turn in read[2][1]] == [turn.model_dump_json() for turn in turns[2]]
 
 
 def test_a_verdict_has_the_confidence_of_its_column(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from core.errors import FileFormatError
 from core.formats.mapping.mapping import build_mapping
 from core.formats.mapping.preview import format_unused, unused_fields
 from core.formats.mapping.scope import recording_omissions
-from core.formats.records import CriterionRecord, ItemRecord, LabelRecord, PlainLabels, Record, ScaleRecord
-from core.formats.registry import read_for_import, read_records
+from core.formats.records import CriterionRecord, ItemRecord, LabelRecord, Record, ScaleRecord
+from core.formats.registry import read_records
 from core.items import Criterion, Item, Response
 from core.labels import PREFERENCE, Label, Scale, Target
 from tests.core.formats.shared import gold_of, items_of, labels_of, write_content
@@ -377,19 +377,6 @@ def test_fields_that_a_mapping_does_not_use_are_listed(tmp_path: Path) -> None:
     assert unused == ['"v.1"', "meta.y", "rest", "z\n"]
     assert format_unused(unused) == """Not used: '"v.1"', meta.y, rest, "z\\n\""""
     assert format_unused([str(n) for n in range(14)]).endswith(", '11' and 2 more")
-
-
-@pytest.mark.parametrize("shuffle", [False, True])
-def test_labels_of_a_row_are_together_for_an_import_unless_responses_are_exchanged(
-    tmp_path: Path, shuffle: bool
-) -> None:
-    path, mapping = tmp_path / "t.csv", {**PAIR, "labels": [WIDE], "shuffle": shuffle}
-    records = read_content(path, "id,q,a,b,ann,ben\n1,?,x,y,A,B\n2,?,x,y,tie,\n3,?,x,y,,\n", **mapping)
-    together = list(read_for_import(path, mapping=build_mapping(mapping)))
-    plain = [record for record in together if isinstance(record, PlainLabels)]
-    assert [labels.values for labels in plain] == ([] if shuffle else [(("ann", 1), ("ben", 2)), (("ann", 0),)])
-    separate = [list(record.records()) if isinstance(record, PlainLabels) else [record] for record in together]
-    assert [record for part in separate for record in part] == records
 
 
 def test_of_several_values_of_an_annotator_the_first_counts_and_the_others_are_counted(tmp_path: Path) -> None:

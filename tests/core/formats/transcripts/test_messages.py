@@ -7,7 +7,7 @@ import pytest
 from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping.suggest import build_suggested, suggest_table
 from core.formats.records import TranscriptRecord
-from core.formats.registry import read_for_import, read_records
+from core.formats.registry import read_records
 from core.formats.transcripts.messages import read_transcript
 from core.transcripts import MAX_PARTS, render
 from tests.core.formats.shared import items_of, write_content
@@ -66,7 +66,7 @@ def imported(path):
     """Return the texts of the transcripts and the items of a file, read with its suggested mapping."""
     mapping, is_complete = build_suggested(suggest_table(path))
     assert is_complete
-    records = list(read_for_import(path, None, mapping))
+    records = list(read_records(path, None, mapping))
     texts = [render(record.transcript) for record in records if isinstance(record, TranscriptRecord)]
     return texts, items_of(records)
 

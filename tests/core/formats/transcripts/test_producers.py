@@ -15,7 +15,7 @@ import pytest
 from core.formats.mapping.rows import read_rows
 from core.formats.mapping.suggest import build_suggested, suggest_table
 from core.formats.records import LabelRecord
-from core.formats.registry import read_for_import, write_records
+from core.formats.registry import read_records, write_records
 from core.labels import Label, Target
 from tests.browser.conftest import wait_until_served
 from tests.core.formats.shared import items_of
@@ -72,7 +72,7 @@ def test_a_trace_of_a_real_producer_is_imported_part_for_part(name, exports):
 @pytest.mark.skipif(not PYTHON, reason="TIEBREAK_PRODUCERS names no Python with arize-phoenix and mlflow")
 def test_a_real_phoenix_takes_the_annotations_of_its_trace(exports):
     mapping, _ = build_suggested(suggest_table(exports / "phoenix.jsonl"))
-    records = list(read_for_import(exports / "phoenix.jsonl", None, mapping))
+    records = list(read_records(exports / "phoenix.jsonl", None, mapping))
     (trace,) = [record.id for record in items_of(records)]
     values = (("first wrong step", "", 4), ("first wrong step", "", 0), ("error category", "step 3", "wrong tool"))
     for who, (criterion, part, value) in enumerate(values):
