@@ -8,12 +8,21 @@ from typing import Any
 import pytest
 
 from core.errors import FileFormatError
+from core.formats.mapping.mapping import load_mappings
 from core.formats.published.metacritique import ANNOTATOR
-from core.formats.records import ItemRecord, ScaleRecord
-from core.formats.registry import detect_format, read_records
-from core.items import Item
+from core.formats.records import ScaleRecord
+from core.formats.registry import read_records
 from core.labels import TRUTH
-from tests.core.formats.shared import FIXTURES, items_of, labels_of, of_kind, public_file, write_content, write_json
+from tests.core.formats.shared import (
+    FIXTURES,
+    MAPPINGS,
+    items_of,
+    labels_of,
+    of_kind,
+    public_file,
+    write_content,
+    write_json,
+)
 
 ENTRY: dict[str, Any] = json.loads((FIXTURES / "metacritique" / "annotation_data.json").read_text("utf-8"))[0]
 ENTRY["llm2_critique"] |= {"critique": "", "aius": [], "precision_labels": [], "recall_labels": [False, False]}
@@ -109,62 +118,12 @@ BENCHMARK = {
 OTHER = BENCHMARK | {"shepherd_id": 8, "question": "Which is flat?"}
 
 
-def items_by_id(path: Path) -> dict[str, Item]:
-    return {record.item.id: record.item for record in of_kind(read_records(path), ItemRecord)}
-
-
-def critique_authors(item: Item) -> list[tuple[str, str]]:
-    return [(critique.id, critique.role) for critique in item.critiques]
-
-
-def test_a_benchmark_has_items_with_the_reference_critique_and_no_label(tmp_path: Path) -> None:
+def test_a_benchmark_is_read_with_a_mapping_and_a_file_of_critiques_in_the_same_order(tmp_path: Path) -> None:
     path = write_json(tmp_path / "benchmark_data.json", [BENCHMARK, OTHER])
-    assert detect_format(path) == "metacritique"
-    items = items_by_id(path)
-    assert list(items) == ["toys 100", "toys 8"]
-    assert critique_authors(items["toys 100"]) == [("reference", "reference")]
-    assert items["toys 100"].reference == "The ball."
-
-
-def test_a_folder_joins_hypothesis_critiques_by_their_order(tmp_path: Path) -> None:
-    write_json(tmp_path / "benchmark_data.json", [BENCHMARK, OTHER])
     write_json(tmp_path / "hypothesis_critique.json", [{"output": "No."}, {"output": "Yes."}])
-    write_json(tmp_path / "hypothesis_critique_autoj.json", [{"output": "Wrong."}, {"output": "Right."}])
-    assert detect_format(tmp_path) == "metacritique"
-    items = items_by_id(tmp_path)
-    assert critique_authors(items["toys 8"]) == [
-        ("hypothesis", "hypothesis"), ("autoj", "hypothesis"), ("reference", "reference"),
-    ]  # fmt: skip
-    assert [critique.text for critique in items["toys 8"].critiques[:2]] == ["Yes.", "Right."]
-    assert items["toys 8"].critiques[0].aius is None
-
-
-def test_a_folder_with_annotations_and_a_benchmark_has_each_question_once(tmp_path: Path) -> None:
-    write_file(tmp_path)
-    write_json(tmp_path / "benchmark_data.json", [BENCHMARK, OTHER])
-    write_json(tmp_path / "hypothesis_critique.json", [{"output": "No."}, {"output": "Yes."}])
-    records = list(read_records(tmp_path))
-    assert list(items_by_id(tmp_path)) == ["toys 100", "toys 8"]
-    ids = [critique.id for critique in items_by_id(tmp_path)["toys 100"].critiques]
-    assert ids == ["human", "llm1", "llm2", "hypothesis", "reference"]
-    assert len(labels_of(records)) == 9
-
-
-def test_samples_with_a_hypothesis_in_each_record_are_read(tmp_path: Path) -> None:
-    sample = {
-        "index": 3,
-        "question": "q",
-        "response": "r",
-        "hypothesis_critique": "No.",
-        "reference_critique": "Wrong.",
-    }
-    (item,) = items_by_id(write_json(tmp_path / "test_samples.json", [sample])).values()
-    assert item.id == "benchmark 3"
-    assert critique_authors(item) == [("hypothesis", "hypothesis"), ("reference", "reference")]
-
-
-def test_another_number_of_hypothesis_critiques_is_refused(tmp_path: Path) -> None:
-    write_json(tmp_path / "benchmark_data.json", [BENCHMARK, OTHER])
-    write_json(tmp_path / "hypothesis_critique.json", [{"output": "No."}])
-    with pytest.raises(FileFormatError, match=r"hypothesis_critique\.json: expected 2 critiques, one for each record"):
-        list(read_records(tmp_path))
+    mapping = load_mappings(MAPPINGS / "metacritique_benchmark.yaml")[0]
+    items = {item.id: item for item in items_of(list(read_records(path, mapping=mapping)))}
+    assert list(items) == ["toys 100", "toys 8"] and items["toys 100"].reference == "The ball."
+    hypothesis, reference = items["toys 8"].critiques
+    assert (hypothesis.author, hypothesis.text, hypothesis.aius) == ("hypothesis", "Yes.", None)
+    assert reference.role == "reference" and len(reference.aius or ()) == 2
