@@ -76,21 +76,6 @@ def test_turns_are_recorded_before_the_flow_continues() -> None:
     assert [stored for round, stored in seen if round == 1] == [3, 3, 3]
 
 
-def test_the_asks_of_a_round_run_concurrently() -> None:
-    running, most_running = 0, 0
-
-    async def answer(ask: Ask) -> str:
-        nonlocal running, most_running
-        running += 1
-        most_running = max(most_running, running)
-        await asyncio.sleep(0.01)
-        running -= 1
-        return "1"
-
-    asyncio.run(run_flow(make_flow(make_settings(rounds=1)), ScriptedModel(answer), EventList().record))
-    assert most_running == 3
-
-
 def test_a_refusal_is_not_requested_again() -> None:
     _, recorded, model = run(lambda ask: Reply(text="1", finish="refused"))
     assert len(model.asked) == 3

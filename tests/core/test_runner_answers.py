@@ -1,6 +1,5 @@
 """Asks with an answer type: their format, their second requests, what is stored of a reading, and their replay."""
 
-import asyncio
 import json
 import zlib
 from collections.abc import Callable, Sequence
@@ -136,32 +135,6 @@ def test_a_refused_schema_is_recorded_once_and_the_run_goes_on_as_text() -> None
     assert only_turn(events).format == "text" and len(asked) == 2
     events, asked = run(refuse_schemas, format="json", limits=limits)
     assert [event.type for event in events] == ["turn", "verdict"] and len(asked) == 1
-
-
-@pytest.mark.parametrize("parallel", [1, 3])
-def test_of_many_parallel_asks_only_those_already_sent_are_refused(parallel: int) -> None:
-    class Server(ScriptedModel):
-        async def complete(self, ask: Ask) -> Reply:
-            await asyncio.sleep(0.001)
-            return await super().complete(ask)
-
-    model, asks = Server(refuse_schemas, "json"), [make_ask(speaker=str(number)) for number in range(20)]
-    _, events = run_recorded(make_flow(*asks), model, limits=Limits(backoff=0, parallel=parallel))
-    assert sum(isinstance(event, SchemaRefused) for event in events) == parallel
-    assert len(model.asked) == 20 + parallel
-    assert all(turn.format == "text" for turn in completed_turns(events))
-
-
-def test_a_schema_that_is_refused_for_a_batch_does_not_end_batches() -> None:
-    class Batches(ScriptedModel):
-        async def sample(self, ask: Ask) -> list[Reply]:
-            return [Reply(text=refuse_schemas(ask))] * ask.samples
-
-    ask, limits = make_ask(), Limits(backoff=0)
-    model = Batches(refuse_schemas, "json")
-    _, events = run_recorded(make_flow(ask, ask, ask), model, limits=limits)
-    assert [event.type for event in events] == ["schema_refused", "turn", "turn", "turn", "verdict"]
-    assert not model.asked and not limits.concurrency_limit(SPEC).single_samples
 
 
 def test_thinking_between_tags_is_not_part_of_a_statement() -> None:

@@ -1,14 +1,12 @@
 """Samples of one prompt: one call if the provider supports it, one event for each sample in any case."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 from core.errors import PermanentFailure, TemporaryFailure
 from core.llm.client import Reply, ScriptedModel
 from core.llm.limits import Limits
-from core.llm.router import Router
-from core.trace import Ask, CallFailed, Event, Spec, TurnCompleted, Usage, Verdict
+from core.trace import Ask, CallFailed, Event, TurnCompleted, Usage, Verdict
 from tests.core.protocols.reviews import make_flow, make_settings
 from tests.core.protocols.scripted_runs import run_recorded
 
@@ -76,20 +74,9 @@ def test_a_temporary_failure_of_the_batch_is_recorded_once_and_retried() -> None
     assert [event.problem for event in events if isinstance(event, CallFailed)] == ["busy"]
 
 
-def test_a_lasting_failure_of_the_batch_fails_the_trace_once() -> None:
-    model = SamplingModel(most=20, failures=[TemporaryFailure("busy")] * 9)
-    verdict, events = run(model, limits=Limits(backoff=0, max_tries=2))
-    assert verdict is None and [event.type for event in events[-3:]] == ["call_failed", "call_failed", "failed"]
-
-
 def test_stored_samples_are_not_requested_again() -> None:
     _, events = run(SamplingModel(most=20))
     model = SamplingModel(most=20)
     verdict, resumed = run(model, stored=events[:5])
     assert model.calls == [2] and not model.asked
     assert sample_replies(resumed)[:2] == sample_replies(events)[:2] and verdict is not None
-
-
-def test_the_local_model_does_not_support_n() -> None:
-    ask = Ask("a", "chair", 1, Spec(model="local"), "Which?", int, samples=3)
-    assert asyncio.run(Router().sample(ask)) == []

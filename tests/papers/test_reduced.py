@@ -95,18 +95,6 @@ def test_scaleeval_compares_evaluators_with_the_debates_of_another_experiment(
     assert "ScaleEval, Chern et al. 2024, Figure 3" in wins
 
 
-def test_chateval_compares_roles(tmp_path: Path, url: str, command: Command, server: Server) -> None:
-    add(url, *preference_items(3, criterion="overall quality"))
-    file = write_variant(tmp_path, "chateval/table-3", server.address)
-    assert "3 of 3 runs finished" in command("experiments", "run", str(file), "--yes")
-    table = command(
-        "experiments", "table", "chateval-table-3", "--rows", "method", "--columns", "", "--statistic", "accuracy"
-    )
-    assert "; 3 items, 1 repeat; models: " in table
-    assert "; no verdict counts as a disagreement; reference: gold" in table
-    assert [line[0] for line in lines_of(table)] == ["single agent", "without diverse roles", "with diverse roles"]
-
-
 def test_refer_with_another_chair_asks_no_peer_again(
     tmp_path: Path, url: str, command: Command, server: Server
 ) -> None:
@@ -146,21 +134,6 @@ def test_refer_with_another_chair_asks_no_peer_again(
     }
 
 
-def test_metacritique_has_every_scorer_of_table_5_and_figure_3(
-    tmp_path: Path, url: str, command: Command, server: Server
-) -> None:
-    add(url, *records_for("metacritique/table-5", tmp_path))
-    for name in ("table-5", "refinement"):
-        command("experiments", "run", str(write_variant(tmp_path, f"metacritique/{name}", server.address)), "--yes")
-    words = ("--rows", "scorer", "--columns", "statistic,group", "--statistic", "pearson")
-    scorers = [line[0] for line in lines_of(command("experiments", "table", "metacritique-5", *words))]
-    assert {"MetaCritique: Meta-F1", "Meta-Open: Meta-F1", "Single: ratings 1-7"} <= set(scorers)
-    pairs = command("experiments", "table", "metacritique-figure-3", "--rows", "scorer", "--columns", "group")
-    assert "Pairwise" in [line[0] for line in lines_of(pairs)]
-    wins = command("experiments", "table", "metacritique-figure-4", "--rows", "scorer,group", "--columns", "statistic")
-    assert "win rate" in wins
-
-
 def test_realcritic_counts_what_three_critics_correct(
     tmp_path: Path, url: str, command: Command, server: Server
 ) -> None:
@@ -188,18 +161,3 @@ def test_realcritic_counts_what_three_critics_correct(
         assert figures["right after"]["note"].startswith("12 observations of 6 items")
     own = [row for row in rows if "self" in row["scorer"] and row["statistic"] == "right after less before"]
     assert len(own) == 9 and {row["value"] for row in own} == {0.0}
-
-
-def test_dna_eval_has_the_methods_of_table_2(tmp_path: Path, url: str, command: Command, server: Server) -> None:
-    add(url, *preference_items(3))
-    file = write_variant(tmp_path, "dna_eval/table-2-faireval", server.address, keep={"model": 1})
-    assert "4 of 4 runs finished" in command("experiments", "run", str(file), "--yes")
-    table = command("experiments", "table", "dna_eval-table-2-faireval", "--statistic", "accuracy")
-    # The server's weights cannot be read: DnA-Eval has no verdict at all, which is no accuracy of 0.
-    wrong = "0.000 [0.000, 0.561]"
-    assert lines_of(table) == [
-        ["direct scoring", wrong],
-        ["scoring with CoT", wrong],
-        ["DnA-Eval", "– (3 of 3 missing)"],
-        ["chain of aspects", wrong],
-    ]

@@ -1,6 +1,5 @@
 """Accounts over HTTP: the cookie of a session, who gets past the guard, and what a stolen session is worth."""
 
-import gettext
 import logging
 import re
 from datetime import timedelta
@@ -20,7 +19,6 @@ from starlette.websockets import WebSocketDisconnect
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 import app
-from core import texts
 from core.errors import TiebreakError
 from pages.account import routes
 from pages.account.routes import local_path
@@ -439,24 +437,3 @@ def test_pages_before_a_session_are_in_the_chosen_language_and_an_unknown_one_is
     assert "Der Name oder das Passwort ist falsch." in post_sign_in(client, password="wrong").text
     followed = {"accept": "text/html", "sec-fetch-site": "cross-site"}
     assert '<html lang="de">' in client.get("/home", headers=followed).text
-
-
-def test_every_word_of_the_pages_before_a_session_is_in_the_catalogue(engine, monkeypatch):
-    """In a language whose texts are in brackets, no letter is outside them, apart from the product's name."""
-
-    class Bracketed(gettext.NullTranslations):
-        def gettext(self, message):
-            return f"⟦{message}⟧"
-
-    monkeypatch.setattr(texts, "catalogue", lambda _: Bracketed())
-    client, passwords = browser(), {"token": "x", "password": PASSWORD, "again": "other"}
-    pages = [
-        client.get("/account/sign-in", params={"next": "/traces?study=7"}),
-        post_sign_in(client, password="wrong"),
-        client.get("/account/invitation"),
-        client.post("/account/invitation", data=passwords),
-        client.post("/account/invitation", data=passwords | {"again": PASSWORD}),
-    ]
-    for reply in pages:
-        text = re.sub(r"<a [^>]* lang=.*?</a>|<[^>]*>", " ", reply.text.replace(" · Tiebreak", ""))
-        assert "⟦" in text and not re.search(r"[^\W\d_]", re.sub(r"⟦[^⟧]*⟧", "", text)), text

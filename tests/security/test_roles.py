@@ -17,7 +17,7 @@ from storage.db.connections import reading, writing
 from storage.reports.contents import StudyContents
 from storage.studies import studies
 from tests.accounts import add_account, enter, fast_hashes, one_trace
-from tests.pages.visits import page_links, page_text, prepare_copy, switch_to, visit
+from tests.pages.visits import page_text, prepare_copy, switch_to, visit
 
 pytestmark = pytest.mark.usefixtures(fast_hashes.__name__)
 HOST = "http://127.0.0.1:8501"
@@ -188,11 +188,6 @@ def test_a_role_has_few_entries_in_a_study_with_everything(role, expected):
     assert len(expected) <= 12
 
 
-def test_an_annotator_who_may_see_the_study_is_offered_its_traces_but_has_no_more_than_six_entries():
-    shown = entries_of(PERMISSIONS[Role.annotator] | {Permission.view}, EVERYTHING)
-    assert shown == ["Overview", "Watch", "Label", "People", "Data", "Admin"]
-
-
 def test_entries_without_data_are_not_offered_and_one_method_gives_its_entry_the_name():
     assert entries_of(frozenset(Permission), StudyContents()) == ["Overview", "Data", "Admin"]
     methods = [
@@ -211,40 +206,6 @@ def test_the_sidebar_follows_the_role_and_the_study(members):
     labels = [link.proto.label for link in shown.sidebar.get("page_link")]
     assert {"Overview", "Watch", "Data"} <= set(labels) and not {"Label", "Runs", "Methods"} & set(labels)
     assert {"Traces", "Search"} <= {link.proto.label for link in shown.main.get("page_link")}
-
-
-def test_an_empty_page_links_only_to_pages_that_the_role_allows(members):
-    for role, expected in (("owner", ["Import", "Start a run"]), ("annotator", [])):
-        members(role)
-        shown = visit("label/scores", study="s")
-        assert [link.label for link in page_links(shown)] == expected, role
-
-
-IMPORT_ADVICE = {
-    "label/scores": "Import scores",
-    "label/aius": "Import critiques",
-    "results/overview": "Import",
-    "setup/studies": "Import, edit and export",
-}
-
-
-def test_only_who_may_import_is_told_to_import(members):
-    with writing(resources.engine()) as session:
-        empty = studies.get_or_create(session, "empty").id
-        for role in ("owner", "annotator"):
-            access.set_role(session, empty, role, Role(role))
-    for role, is_told in (("owner", True), ("annotator", False)):
-        members(role)
-        for page, advice in IMPORT_ADVICE.items():
-            assert (advice in page_text(visit(page, study="empty"))) is is_told, (role, page)
-
-
-def test_an_annotator_of_an_archived_study_is_told_who_can_activate_it(members):
-    with writing(resources.engine()) as session:
-        studies.archive(session, studies.get(session, "s").id)
-    for role, sentence in (("owner", "on the page Studies"), ("annotator", "Its owner can activate it")):
-        members(role)
-        assert sentence in page_text(visit("label/disagreements", study="s")), role
 
 
 @pytest.mark.slow

@@ -13,6 +13,14 @@ from core.answers.scores import Scores, Weights
 from core.answers.words import WORDS
 from core.errors import UnreadableReply
 
+ASSISTANT = Choice(noun="Assistant")
+SCORES = Scores(names=("Assistant 1", "Assistant 2"))
+
+
+def table(header: str, first: str, second: str) -> str:
+    return f"| Assistant | {header} |\n|---|---|\n| Assistant 1 | {first} |\n| Assistant 2 | {second} |"
+
+
 WORDED = Rating(levels=("poor", "fair", "good", "fair enough"))
 REFUSED = [
     (Choice(), "", "it is empty"),
@@ -45,9 +53,14 @@ REFUSED = [
     (Aspects(), "Wait, I overlooked a line.\n1. Depth\n2. Style", "it takes its answer back and gives no other"),
     (Claims(), '{"claims": 3}', "its JSON holds no list of claims"),
     (Claims(), "Sure! Here are the claims:", "it announces claims and lists none"),
+    (Passage(), "", "it is empty"),
+    (Passage(), "<think>Which one?", "it ends within its reasoning"),
+    (Passage(), "I'm sorry, but I can't assist with that request.", "it declines to answer"),
+    (Passage(), "As an AI language model, I am unable to provide a critique.", "it declines to answer"),
 ]
 
 
+AS_SCORED = {"Assistant 1": 8, "Assistant 2": 6}
 AS_NAMED = {"Response 1": 7, "Response 2": 5}
 READ = [
     (Claims(), r'{"claims": ["Half \ud800.", "NUL \u0000, \ud83d\ude00."]}', ("Half \ufffd.", "NUL \ufffd, 😀.")),
@@ -118,6 +131,17 @@ READ = [
     (Claims(), "THERE ARE NO CLAIMS.", ()),
     (Claims(), "It is long.\nIt is dry.\nTotal: 2", ("It is long.", "It is dry.")),
     (Claims(), "Two parts.\nOf the text.\n| # | Claim |\n|---|---|\n| 1 | It is long. |", ("It is long.",)),
+    (ASSISTANT, "The answer from Assistant 1 is better.", 1),
+    (ASSISTANT, "I prefer the response from Assistant 2.", 2),
+    (ASSISTANT, "I now change my vote from Assistant 2 to Assistant 1.", 1),
+    (ASSISTANT, "I recommend Assistant 2.", 2),
+    (SCORES, table("Score", "8", "6"), AS_SCORED),
+    (SCORES, table("Overall | Accuracy", "8 | 9", "6 | 5").replace(" | ", "|"), AS_SCORED),
+    (SCORES, table("Score | Comment", "8 | good", "6 | 2 errors"), AS_SCORED),
+    (SCORES, table("Accuracy | Clarity | **Total**", "4 | 4 | **8**", "3 | 3 | **6**"), AS_SCORED),
+    (SCORES, table("Accuracy | Clarity", "9 | 7", "5 | 7") + "\n\nAssistant 1: 8\nAssistant 2: 6", AS_SCORED),
+    (SCORES, "good | Assistant 1: 8\nbad | Assistant 2: 6", AS_SCORED),
+    (SCORES, "| Assistant 1 8\n| Assistant 2 6", AS_SCORED),
 ]
 """Replies at the edges of a scale, and a value alone on the first or last line."""
 MISSED = [
@@ -143,6 +167,13 @@ MISSED = [
     (Choice(), "Response 1 = Response 2 in length."),
     (Choice(), "I read both. Response 1 is better. The prose is dry. Some parts are long."),
     (Choice(neither=False), 'I choose "0"'),
+    (ASSISTANT, "Users prefer Assistant 2."),
+    (ASSISTANT, "The annotators chose Assistant 1."),
+    (SCORES, table("Accuracy | Clarity", "9 | 7", "5 | 7")),
+    (SCORES, table("Score for style | Score for facts", "9 | 7", "5 | 7")),
+    (SCORES, "| Assistant 1 | 9 | 7 |\n| Assistant 2 | 5 | 7 |"),
+    (SCORES, "Assistant 1: 9, 8, 8\nAssistant 2: 5, 6, 6"),
+    (SCORES, "Assistant 1: 9 for accuracy, 8 for clarity\nAssistant 2: 5 for accuracy, 6 for clarity"),
 ]
 
 
@@ -257,68 +288,6 @@ def test_an_answer_can_be_asked_for_without_reasoning(answer: Choice | Rating | 
     assert "Because." not in answer.render(value, "json", reasoning="Because.")
 
 
-@pytest.mark.parametrize(
-    ("reply", "value"),
-    [
-        ("The answer from Assistant 1 is better.", 1),
-        ("I prefer the response from Assistant 2.", 2),
-        ("I now change my vote from Assistant 2 to Assistant 1.", 1),
-        ("I recommend Assistant 2.", 2),
-    ],
-)
-def test_a_choice_is_read_from_words_around_the_name(reply: str, value: int) -> None:
-    assert Choice(noun="Assistant").parse(reply).value == value
-
-
-@pytest.mark.parametrize("reply", ["Users prefer Assistant 2.", "The annotators chose Assistant 1."])
-def test_the_choice_of_others_is_none(reply: str) -> None:
-    with pytest.raises(UnreadableReply):
-        Choice(noun="Assistant").parse(reply)
-
-
-# Scores in tables: the column that holds the value, if a row has several numbers
-
-
-SCORES = Scores(names=("Assistant 1", "Assistant 2"))
-
-
-def table(header: str, first: str, second: str) -> str:
-    return f"| Assistant | {header} |\n|---|---|\n| Assistant 1 | {first} |\n| Assistant 2 | {second} |"
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        table("Score", "8", "6"),
-        table("Overall | Accuracy", "8 | 9", "6 | 5").replace(" | ", "|"),
-        table("Score | Comment", "8 | good", "6 | 2 errors"),
-        table("Accuracy | Clarity | Overall", "9 | 7 | 8", "5 | 7 | 6"),
-        table("Accuracy | Clarity | **Total**", "4 | 4 | **8**", "3 | 3 | **6**"),
-        table("Accuracy | Clarity", "9 | 7", "5 | 7") + "\n\nAssistant 1: 8\nAssistant 2: 6",
-        "good | Assistant 1: 8\nbad | Assistant 2: 6",
-        "| Assistant 1 8\n| Assistant 2 6",
-        "|Name|Style|Overall|\n|---|---|---|\n|Assistant 1|9|8|\n|Assistant 2|5|6|",
-    ],
-)
-def test_the_column_of_the_value_is_read(reply: str) -> None:
-    assert SCORES.parse(reply).value == {"Assistant 1": 8, "Assistant 2": 6}
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        table("Accuracy | Clarity", "9 | 7", "5 | 7"),
-        table("Score for style | Score for facts", "9 | 7", "5 | 7"),
-        "| Assistant 1 | 9 | 7 |\n| Assistant 2 | 5 | 7 |",
-        "Assistant 1: 9, 8, 8\nAssistant 2: 5, 6, 6",
-        "Assistant 1: 9 for accuracy, 8 for clarity\nAssistant 2: 5 for accuracy, 6 for clarity",
-    ],
-)
-def test_several_numbers_are_no_score(reply: str) -> None:
-    with pytest.raises(UnreadableReply):
-        SCORES.parse(reply)
-
-
 # A text without a form is the whole reply, without the model's thinking; a refusal is none
 
 
@@ -336,33 +305,3 @@ def test_several_numbers_are_no_score(reply: str) -> None:
 def test_the_text_is_read_with_its_place(reply: str, text: str) -> None:
     reading = Passage().parse(reply)
     assert reading.value == text == reply[slice(*reading.span)]
-
-
-@pytest.mark.parametrize(
-    ("reply", "reason"),
-    [
-        ("", "it is empty"),
-        ("<think>Which one?", "it ends within its reasoning"),
-        ("I'm sorry, but I can't assist with that request.", "it declines to answer"),
-        ("I cannot help with that.", "it declines to answer"),
-        ("As an AI language model, I am unable to provide a critique.", "it declines to answer"),
-    ],
-)
-def test_a_reply_without_a_text_is_unreadable(reply: str, reason: str) -> None:
-    with pytest.raises(UnreadableReply, match=reason):
-        Passage().parse(reply)
-
-
-@pytest.mark.parametrize(
-    ("answer", "text"),
-    [
-        (Passage(noun="critique"), "Write only the critique, without an introduction or a closing remark."),
-        (
-            Aspects(),
-            "Write one line for each aspect, numbered 1., 2., 3. and so on, and nothing else. Each line is the name "
-            "of one aspect.",
-        ),
-    ],
-)
-def test_instructions_that_no_golden_prompt_has(answer: Passage | Aspects, text: str) -> None:
-    assert answer.instruction() == text

@@ -25,54 +25,19 @@ FORMATS: tuple[Format, ...] = ("text", "json")
 EVERY = [answer for declared in ANSWERS.values() for answer in declared.values()]
 PIECES = sorted({case.reply for name in SETS for case in cases(name)})
 
+WORDS = (
+    "Final answer: ~Response 1~is better~true~false~%~/10~<think>~</think>~\\boxed{~Rating: ~not ~if ~10~0.5~1,000~"
+    'Accuracy: ~helpfulness~回答1~更好~```~```json\n~{"answer": ~"reasoning": "~wait, ~the claim ~and ~or ~because ~'
+    "a b c ~[[~1. ~- ~**~<a>~1 000 ~30% each ~Accuracy\nScore: 4\n~name: a\n~so: ~I choose ~No. ~/* ~'\\'~| 9 ~"
+    "\nAssistant 1 | ~the first ~zwei"
+)
+"""Beginnings, marks and words of answers."""
 PARTS = st.sampled_from(
     [
         *" \n12AB.,:()[]{}\"'*|-><#\\éßİ★是\u2028\U0001f600",
-        *("Final answer: ", "Response 1", "is better", "true", "false", "%", "/10", "<think>", "</think>", "\\boxed{"),
-        *(
-            "Rating: ",
-            "not ",
-            "if ",
-            "10",
-            "0.5",
-            "1,000",
-            "Accuracy: ",
-            "helpfulness",
-            "回答1",
-            "更好",
-            "```",
-            "```json\n",
-        ),
-        *(
-            '{"answer": ',
-            '"reasoning": "',
-            "wait, ",
-            "the claim ",
-            "and ",
-            "or ",
-            "because ",
-            "a b c ",
-            "[[",
-            "1. ",
-            "- ",
-            "**",
-            "<a>",
-            "1 000 ",
-            "30% each ",
-            "Accuracy\nScore: 4\n",
-            "name: a\n",
-            "so: ",
-            "I choose ",
-            "No. ",
-            "/* ",
-            "'\\'",
-            "| 9 ",
-            "\nAssistant 1 | ",
-            "the first ",
-            "zwei",
-            "Rating: 4" + " " * 150,
-            "9" + " " * 90,
-        ),
+        *WORDS.split("~"),
+        "Rating: 4" + " " * 150,
+        "9" + " " * 90,
     ]
 )
 REPEATED = st.builds(lambda part, count, rest: (part * count + rest)[:LONGEST], PARTS, st.integers(1, LONGEST), PARTS)

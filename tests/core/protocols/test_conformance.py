@@ -25,7 +25,7 @@ from core.protocols.registry import PROTOCOLS
 from core.protocols.single_judge.settings import PairSettings, ScoreSettings
 from core.protocols.single_judge.steps import StepSettings
 from core.templates import blanks
-from core.trace import Ask, Flow, Spec, Verdict
+from core.trace import Ask, Flow, Spec, Turn, Verdict
 from tests.core.protocols import critiques, debates, discussions, reviews, scorings
 from tests.core.protocols.scripted_runs import run_script
 
@@ -214,8 +214,19 @@ def make_verdict(value: int | None, **fields: Any) -> Verdict:
     return Verdict(outcome="no_verdict" if value is None else "agreed", value=value, opinions=(opinion,))
 
 
-def conforming_flow(item: Item, settings: LengthSettings, rng: random.Random, templates: Any) -> Flow:
-    (turn,) = yield [ask_judge()]
+def flow_of(conclude: Callable[[Turn], Verdict], answer: Choice | None = None) -> Callable[..., Flow]:
+    """Return a flow of one ask; `conclude` returns the verdict of its turn."""
+
+    def flow(item: Item, settings: LengthSettings, rng: random.Random, templates: Any) -> Flow:
+        (turn,) = yield [ask_judge(answer=answer)]
+        return conclude(turn)
+
+    return flow
+
+
+def flow_with_unseeded_prompt(item: Item, settings: Any, rng: random.Random, templates: Any) -> Flow:
+    yield [ask_judge("Are you ready?")]
+    (turn,) = yield [ask_judge(f"Which is shorter? {random.random()}")]
     return make_verdict(turn.reading)
 
 
@@ -226,7 +237,7 @@ def minimal_protocol(**fields: Any) -> Protocol:
         "description": "A judge chooses the shorter response.",
         "paper": "-",
         "settings": LengthSettings,
-        "flow": conforming_flow,
+        "flow": flow_of(lambda turn: make_verdict(turn.reading)),
         "judges": "pair",
         "reply_words": lambda settings: 1,
         "folder": Path(__file__).parent,
@@ -242,58 +253,17 @@ def test_a_minimal_protocol_conforms() -> None:
     assert check_minimal_protocol().value == 1
 
 
-def flow_that_guesses(item: Item, settings: Any, rng: random.Random, templates: Any) -> Flow:
-    (turn,) = yield [ask_judge()]
-    return make_verdict(turn.reading or 2)
-
-
-def flow_with_unseeded_prompt(item: Item, settings: Any, rng: random.Random, templates: Any) -> Flow:
-    yield [ask_judge("Are you ready?")]
-    (turn,) = yield [ask_judge(f"Which is shorter? {random.random()}")]
-    return make_verdict(turn.reading)
-
-
-def flow_that_reads_empty_replies(item: Item, settings: Any, rng: random.Random, templates: Any) -> Flow:
-    (turn,) = yield [ask_judge(answer=Length())]
-    return make_verdict(1 if turn.reading else 2)
-
-
-def flow_with_other_criterion(item: Item, settings: Any, rng: random.Random, templates: Any) -> Flow:
-    (turn,) = yield [ask_judge()]
-    return make_verdict(turn.reading, criterion="length")
-
-
-def flow_without_opinions(item: Item, settings: Any, rng: random.Random, templates: Any) -> Flow:
-    (turn,) = yield [ask_judge()]
-    return Verdict(outcome="agreed", value=turn.reading)
-
-
-def flow_off_the_scale(item: Item, settings: Any, rng: random.Random, templates: Any) -> Flow:
-    (turn,) = yield [ask_judge()]
-    return make_verdict(turn.reading and 7)
-
-
-def flow_with_a_score(item: Item, settings: Any, rng: random.Random, templates: Any) -> Flow:
-    (turn,) = yield [ask_judge()]
-    return make_verdict(turn.reading, kind="score", part="system-a")
-
-
-def flow_without_problem(item: Item, settings: Any, rng: random.Random, templates: Any) -> Flow:
-    yield [ask_judge()]
-    return make_verdict(None, problem="")
-
-
 @pytest.mark.parametrize(
     ("flow", "message"),
     [
-        (flow_that_guesses, "has an opinion of the value 2 without a readable reply"),
+        (flow_of(lambda turn: make_verdict(turn.reading or 2)), "an opinion of the value 2 without a readable reply"),
         (flow_with_unseeded_prompt, "Resumed after 0 events, the run has other prompts"),
-        (flow_that_reads_empty_replies, "An empty reply of judge is read as a value"),
-        (flow_with_other_criterion, "has the criterion 'length', which the settings do not have"),
-        (flow_without_opinions, "The verdict has no opinion"),
-        (flow_off_the_scale, "has the value 7, which is off its scale"),
-        (flow_with_a_score, "The scores of the criterion 'brevity' have no scale"),
-        (flow_without_problem, "has neither a value nor a problem"),
+        (flow_of(lambda turn: make_verdict(1 if turn.reading else 2), Length()), "An empty reply of judge is read as"),
+        (flow_of(lambda turn: make_verdict(turn.reading, criterion="length")), "has the criterion 'length', which the"),
+        (flow_of(lambda turn: Verdict(outcome="agreed", value=turn.reading)), "The verdict has no opinion"),
+        (flow_of(lambda turn: make_verdict(turn.reading and 7)), "has the value 7, which is off its scale"),
+        (flow_of(lambda turn: make_verdict(turn.reading, kind="score")), "scores of the criterion 'brevity' have no"),
+        (flow_of(lambda turn: make_verdict(None, problem="")), "has neither a value nor a problem"),
     ],
 )
 def test_a_flow_that_breaks_a_rule_is_refused(flow: Callable[..., Flow], message: str) -> None:

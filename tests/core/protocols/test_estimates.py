@@ -1,6 +1,5 @@
 """Estimates of calls, tokens and cost before a run."""
 
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -53,28 +52,6 @@ def test_an_entered_price_replaces_the_list() -> None:
     assert with_entered_price(usage, Spec(model="m")).dollars is None
     with pytest.raises(ValueError, match="both"):
         Spec(model="m", prompt_price=1.0)
-
-
-def test_a_hundred_thousand_items_are_estimated_soon() -> None:
-    items = [make_item()] * 100_000
-    start = time.process_time()
-    estimate = estimate_run(SCALEEVAL, items, make_settings())
-    assert time.process_time() - start < 5  # processor time: quadratic work takes minutes
-    assert estimate.calls_at_most == 900_000
-
-
-def test_each_kind_of_readings_is_simulated_once_and_those_of_usual_length_once_more() -> None:
-    started = []
-
-    def flow(*arguments: Any) -> Any:
-        started.append(arguments)
-        return SCALEEVAL.flow(*arguments)
-
-    protocol, items = replace(SCALEEVAL, flow=flow), [make_item(id=str(number)) for number in range(3)]
-    estimate_run(protocol, items, make_settings())
-    assert len(started) == 4 * len(items)
-    estimate_run(protocol, items, make_settings(), recorded=RecordedCalls(20, completion_tokens=50.0, seconds=4.0))
-    assert len(started) == (4 + 6) * len(items)
 
 
 def test_a_run_without_items_has_no_calls() -> None:

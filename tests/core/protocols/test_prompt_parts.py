@@ -68,11 +68,6 @@ def test_the_levels_of_a_rubric_have_the_names_that_the_scale_gives_them(
         assert line.startswith(f'"{name}": "{beginning}')
 
 
-def test_equal_seeds_give_equal_texts() -> None:
-    assert criterion_text(CRITERION, "gibberish", Random(1)) == criterion_text(CRITERION, "gibberish", Random(1))
-    assert criterion_text(CRITERION, "gibberish", Random(1)) != criterion_text(CRITERION, "gibberish", Random(2))
-
-
 def test_a_format_that_changes_nothing_is_stated() -> None:
     judges = (Judge(name="a", spec=Spec(model="m")), Judge(name="b", spec=Spec(model="m")))
     plain = Settings(judges=judges, criterion=Criterion(name="clarity", rubric=("clear",)), format="shortened")

@@ -13,7 +13,7 @@ from core.errors import TiebreakError
 from core.frozen import help_text
 from core.llm.costs import estimate_run
 from core.protocols import registry
-from core.protocols.registry import BUILT_IN, PROTOCOLS, usable, with_artifact
+from core.protocols.registry import PROTOCOLS, usable, with_artifact
 from core.protocols.settings_file import parse_run_file
 from tests.conftest import make_item
 from tests.paths import ROOT
@@ -32,23 +32,13 @@ def test_listing_the_protocols_imports_none_of_them() -> None:
 
 
 @pytest.mark.parametrize("name", list(PROTOCOLS))
-def test_an_entry_has_its_own_name_and_existing_files(name: str) -> None:
+def test_an_entry_has_its_own_name_existing_files_a_view_a_form_and_help_texts(name: str) -> None:
     protocol = PROTOCOLS[name]
     assert protocol.name == name and protocol.prompts and protocol.paper
     assert all(protocol.example_path(example).is_file() for example in protocol.examples)
     assert (protocol.folder / "sample.jsonl").is_file() == protocol.sample or name != protocol.folder.name
-
-
-@pytest.mark.parametrize("name", list(PROTOCOLS))
-def test_the_view_and_the_form_of_an_entry_exist(name: str) -> None:
-    assert callable(resolve_name(PROTOCOLS[name].view).render)
-    assert callable(resolve_name(PROTOCOLS[name].form))
-
-
-@pytest.mark.parametrize("name", list(PROTOCOLS))
-def test_every_setting_has_a_help_text(name: str) -> None:
-    settings = PROTOCOLS[name].settings
-    assert [field for field in settings.model_fields if not help_text(settings, field)] == []
+    assert callable(resolve_name(protocol.view).render) and callable(resolve_name(protocol.form))
+    assert [field for field in protocol.settings.model_fields if not help_text(protocol.settings, field)] == []
 
 
 def test_protocols_are_found_by_their_artifact() -> None:
@@ -85,32 +75,6 @@ def test_an_entry_point_has_the_name_of_its_protocol(entry_points) -> None:
 
 
 DOCS = ROOT / "docs" / "protocols"
-PAGES = {
-    "dna_baselines": "dna_eval",
-    "single-judge": "single_judge",
-    "single-score": "single_judge",
-    "single-step": "single_judge",
-    "metacritique-single": "critique_baselines",
-    "metacritique-pairwise": "critique_baselines",
-    "metacritique-refinement": "critique_baselines",
-    "critique-correction": "critique_baselines",
-}
-
-
-@pytest.mark.parametrize("name", BUILT_IN)
-def test_the_page_of_a_protocol_names_its_prompts_and_nothing_that_it_lacks(name: str) -> None:
-    page = PAGES.get(name, name)
-    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
-    assert f"{page}.md" in (DOCS / "README.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"`([\w$-]+)`", text))
-    assert PROTOCOLS[name].prompts.keys() <= named
-    of_page = [other for other in BUILT_IN if PAGES.get(other, other) == page]
-    blanks = {blank for other in of_page for text in PROTOCOLS[other].prompts.values() for blank in _blanks(text)}
-    assert {word[1:] for word in named if word.startswith("$")} <= blanks
-
-
-def _blanks(text: str) -> list[str]:
-    return re.findall(r"\$(\w+)", text)
 
 
 def test_the_example_of_a_replaced_prompt_can_be_used() -> None:

@@ -13,7 +13,7 @@ from core.formats.records import RunRecord, TraceRecord
 from core.items import Criterion, Response
 from core.llm.costs import estimate_run
 from core.protocols.chateval.protocol import turns_in_history
-from core.protocols.chateval.settings import ROLES, Persona, Settings
+from core.protocols.chateval.settings import ROLES, Persona
 from core.protocols.registry import PROTOCOLS
 from core.trace import Ask, Spec, TraceFailed, completed_turns
 from tests.core.protocols.discussions import (
@@ -177,13 +177,6 @@ def test_a_majority_of_the_readable_votes_decides(votes: str, outcome: str, valu
     assert verdict and (verdict.outcome, verdict.value) == (outcome, value) and verdict.reason.startswith(reason)
 
 
-def test_ratings_at_both_ends_of_the_scale_are_disputed_and_averaged() -> None:
-    settings = make_settings("ab", outcome="rating", criterion=NATURAL)
-    trace = run_scripted(lambda ask: f"Rating: {'31'['ab'.index(ask.speaker)]}", settings, make_single_response_item())
-    assert trace.verdict and (trace.verdict.outcome, trace.verdict.value) == ("disputed", 2)
-    assert trace.verdict.contention == 1
-
-
 def test_position_calibration_removes_a_preference_for_the_first_response() -> None:
     settings = make_settings("ab", both_orders=True, scored_turns="every")
     trace = run_scripted(scores_script(a=[(9, 7)], b=[(9, 7)]), settings)
@@ -278,17 +271,6 @@ def test_images_are_sent_and_numbered_where_they_belong() -> None:
     assert "<answer_of_assistant_1>\n(Image 2 is attached.)\n</answer_of_assistant_1>" in first.prompt
     assert "Because of the moon.\n(Image 2 is attached.)\n</answer_of_assistant_1>" in second.prompt
     assert "(Image 1 is attached.)\n</question>" in first.prompt
-
-
-def test_the_defaults_are_the_papers() -> None:
-    defaults = Settings(personas=(Persona(name="Critic", spec=Spec(model="m")),))
-    assert (defaults.strategy, defaults.turns, defaults.both_orders, defaults.outcome) == (
-        "one by one",
-        2,
-        True,
-        "scores",
-    )
-    assert (defaults.lowest, defaults.highest) == (1, 10)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from core.answers.number import Rating
-from core.errors import FileFormatError, PermanentFailure, TiebreakError, UnreadableReply
+from core.errors import PermanentFailure, TiebreakError, UnreadableReply
 from core.items import Criterion, Response
 from core.labels import Scale
 from core.llm.client import Reply
@@ -39,13 +39,6 @@ def test_the_final_score_is_the_mean_of_the_samples() -> None:
     assert review.verdict.reason == "the mean of 5 samples; the comment of sample 1 stands for them"
     assert review.opinions() == {("a", "last"): 1, ("b", "last"): 2, ("c", "last"): 3, ("chair", "verdict"): 2.4}
     assert {(opinion.kind, opinion.criterion) for opinion in review.verdict.opinions} == {("score", "engaging")}
-
-
-def test_lite_is_one_sample() -> None:
-    """Eq. 4."""
-    review = run_scripted(reviews_script([3], a=1, b=2, c=3), make_settings())
-    assert review.verdict is not None and review.verdict.value == 3
-    assert review.verdict.reason == "the area chair's decision"
 
 
 def test_unreadable_samples_are_left_out_of_the_mean_and_counted() -> None:
@@ -245,14 +238,6 @@ def test_the_rubric_can_be_the_evaluation_guidelines_of_peers_and_chair() -> Non
     assert "Evaluation guidelines:\nBe kind." in own.asked[0].prompt and "- 2: of some interest" in own.asked[0].prompt
 
 
-def test_the_schema_of_scores_alone_asks_for_no_explanation() -> None:
-    trace = run_scripted(reviews_script([2], a=1, b=2, c=3), make_settings(way="score only"))
-    assert len(trace.asked) == 4
-    for ask in trace.asked:
-        text = f"{ask.prompt}\n{ask.answer.instruction()}"
-        assert "nalys" not in text and "xplain" not in text and "reason" not in str(ask.answer.schema())
-
-
 @pytest.mark.parametrize("rule", ["left out", "stops the trace"])
 def test_a_peer_whose_call_fails_can_be_left_out(rule: str) -> None:
     def script(ask: Ask) -> str:
@@ -288,17 +273,6 @@ def test_the_old_and_the_new_key_are_accepted_in_settings_files(key: str) -> Non
     settings = parse_settings(f"{YAML}{key}: both", PROTOCOLS["refer"], [])
     assert settings == parse_settings(f"{YAML}shared_with_chair: both", PROTOCOLS["refer"], [])
     assert settings.model_dump()["shared_with_chair"] == "both" and "told" not in settings.model_dump()
-
-
-def test_both_keys_at_once_are_refused() -> None:
-    with pytest.raises(FileFormatError, match="told"):
-        parse_settings(f"{YAML}told: both\nshared_with_chair: scores", PROTOCOLS["refer"], [])
-
-
-@pytest.mark.parametrize("key", ["told", "shared_with_chair"])
-def test_an_invalid_value_is_reported_under_the_key_of_the_file(key: str) -> None:
-    with pytest.raises(FileFormatError, match=f"field '{key}': input should be 'scores', 'comments' or 'both'"):
-        parse_settings(f"{YAML}{key}: nothing", PROTOCOLS["refer"], [])
 
 
 # The comment of a review: nothing in it can be read as the rating or the answer

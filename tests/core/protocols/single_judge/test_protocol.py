@@ -18,7 +18,7 @@ from core.llm.wire import TokenChoice
 from core.protocols import Judge
 from core.protocols.single_judge.protocol import PAIR_NAME, SCORE_NAME
 from core.protocols.single_judge.settings import PairSettings, ScoreSettings
-from core.trace import EVENT_ADAPTER, Ask, Event, Flow, Spec, Turn, Verdict, completed_turns
+from core.trace import EVENT_ADAPTER, Ask, Event, Flow, Spec, Verdict, completed_turns
 from tests.core.protocols.discussions import NATURAL, make_item, make_single_response_item
 from tests.core.protocols.scripted_runs import Script, run_script, start_flow
 from tests.golden.files import assert_golden
@@ -204,12 +204,6 @@ def test_an_item_with_another_number_of_responses_is_refused() -> None:
 def test_inconsistent_score_settings_are_refused(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(ValidationError, match=re.escape(words)):
         make_score_settings(**fields)
-
-
-def test_a_turn_stores_speaker_step_and_order() -> None:
-    _, events, _ = run_scripted(lambda ask: "0", make_pair_settings(both_orders=True))
-    first: Turn = completed_turns(events)[0]
-    assert (first.speaker, first.step, first.round, first.shown) == ("ann", "choice", 0, (1, 2))
 
 
 def weighted(text: str, **probabilities: float) -> Reply:
