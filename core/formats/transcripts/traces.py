@@ -7,12 +7,9 @@ mapping assigns its scores and labels as those of any table.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any
-
-from pydantic import TypeAdapter
 
 from core.errors import FileFormatError
 from core.formats.transcripts.messages import checked, message_parts, new_part, read_time, text_of
@@ -27,25 +24,24 @@ KINDS: Mapping[str, SpanKind] = {
     **dict.fromkeys(("TOOL", "EXECUTE_TOOL"), "tool"),
     **dict.fromkeys(("AGENT", "INVOKE_AGENT"), "agent"),
 }
-DURATION = TypeAdapter(timedelta)
-# What is no column of a trace: it is in the transcript.
-CONTENT = ("spans", "data", "trace", "observations", "child_runs", "inputs", "outputs", "input", "output", "steps")
+# What is no column of a trace: it is in the transcript, or is of no interest beside it.
+NOT_COLUMNS = frozenset(
+    (
+        *("spans", "data", "trace", "observations", "child_runs", "inputs", "outputs", "input", "output", "steps"),
+        *("id", "trace_id", "traceId", "request_id", "name", "run_type", "type", "span_kind", "parent_id"),
+        *("parent_run_id", "start_time", "end_time", "startTime", "endTime", "timestamp", "status_code", "error"),
+        *("status_message", "events", "extra", "serialized", "session_id", "sessionId", "dotted_order", "manifest_id"),
+        *("child_run_ids", "parent_run_ids", "info", "assessments", "scores", "trace_metadata", "request", "response"),
+        *("agent", "schema_version", "attributes", "context"),
+    )
+)
 # What the first record of a file that is one conversation has.
-MESSAGE_KEYS = {
-    "role",
-    "content",
-    "tool_calls",
-    "tool_call_id",
-    "name",
-    "function_call",
-    "refusal",
-    "reasoning_content",
-}
+MESSAGE_KEYS = frozenset(
+    ("role", "content", "tool_calls", "tool_call_id", "name", "function_call", "refusal", "reasoning_content")
+)
 ROLES_OF_FIRST = ("system", "developer", "user")
 # Source of a score in Langfuse or MLflow -> its column, if it is a judge's, or anybody's.
 SOURCES = {"EVAL": "eval_scores", "LLM_JUDGE": "eval_scores", "API": "api_scores"}
-# Attributes of a span in a row of Phoenix's table.
-ATTRIBUTES = "attributes."
 
 
 @dataclass(frozen=True)
@@ -145,17 +141,18 @@ def _row(line: int, trace: str, parts: list[Part], columns: Row) -> Row:
     return {"id": trace or str(line), "question": transcript.question, **named, "transcript": dumped}
 
 
-def _others(row: Row, *left_out: str) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name not in (*CONTENT, *left_out)}
+def _others(row: Row) -> dict[str, Any]:
+    """Return the columns of a record that is a trace."""
+    return {name: parsed(value) for name, value in row.items() if name.partition(".")[0] not in NOT_COLUMNS}
 
 
-# Spans with attributes: OTLP JSON, OpenInference and MLflow.
+# Spans, whose fields and attributes producers call by different names.
 
 
 def nested(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return attributes with dotted names as objects, and those with numbers in their names as lists."""
     tree: dict[str, Any] = {}
-    for name, value in sorted(attributes.items()):
+    for name in sorted(name for name, value in attributes.items() if value is not None):
         *path, last = name.split(".")
         place = tree
         for key in path:
@@ -164,7 +161,7 @@ def nested(attributes: Mapping[str, Any]) -> dict[str, Any]:
                 break
             place = inner
         else:
-            place.setdefault(last, _nested_value(value))
+            place.setdefault(last, _nested_value(attributes[name]))
     listed: dict[str, Any] = _as_lists(tree)
     return listed
 
@@ -189,8 +186,9 @@ def _as_lists(value: Any) -> Any:
 
 def _get(tree: Any, path: str) -> Any:
     for key in path.split("."):
+        tree = parsed(tree)
         tree = tree.get(key) if isinstance(tree, dict) else None
-    return tree
+    return None if isinstance(tree, float) and tree != tree else tree
 
 
 def _first(tree: Any, *paths: str) -> Any:
@@ -211,31 +209,61 @@ GENERAL_INPUTS = ("input.value", "mlflow.spanInputs", "traceloop.entity.input", 
 GENERAL_OUTPUTS = ("output.value", "mlflow.spanOutputs", "traceloop.entity.output", "gen_ai.output.messages")
 MODELS = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "mlflow.llm.model")
 TOKENS = ("gen_ai.usage.output_tokens", "llm.token_count.completion", "mlflow.chat.tokenUsage.output_tokens")
-# Events of a span in the former conventions for GenAI, and their role.
-EVENTS = {"gen_ai.system.message": "system", "gen_ai.user.message": "user", "gen_ai.assistant.message": "assistant",
-          "gen_ai.tool.message": "tool"}  # fmt: skip
+# What the fields of a span are called beside its attributes.
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "id": ("spanId", "span_id", "context.span_id", "id"),
+    "parent": ("parentSpanId", "parent_span_id", "parent_id", "parentObservationId", "parent_run_id"),
+    "name": ("name", "span_name"),
+    "kind": ("span_kind", "type", "run_type"),
+    "start": ("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime", "timestamp"),
+    "end": ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime"),
+    "attributes": ("attributes", "span_attributes"),
+    "inputs": ("input", "inputs"),
+    "outputs": ("output", "outputs"),
+    "model": ("model", "extra.metadata.ls_model_name", "extra.invocation_params.model"),
+    "tokens": ("usageDetails.output", "usage.output", "completion_tokens"),
+    "code": ("status.code", "status_code", "level", "status"),
+    "message": ("status.message", "status_message", "statusMessage"),
+    "children": ("child_spans", "child_runs"),
+}
+FAILED = ("2", "ERROR", "STATUS_CODE_ERROR")
 
 
-def _span(id: Any, parent: Any, name: Any, attributes: Mapping[str, Any], row: Row, events: Any = ()) -> Span:
-    """Return a span from its attributes; `row` has `start`, `end` and `error`."""
+def _spans(row: Row) -> Iterator[Span]:
+    """Yield a span, and those in it."""
+    yield _span(row)
+    for inner in parsed(_first(row, *FIELDS["children"])) or ():
+        yield from _spans(inner)
+
+
+def _span(row: Row) -> Span:
+    own = {name: _first(row, *paths) for name, paths in FIELDS.items()}
+    attributes = _attributes(parsed(own["attributes"]))
     tree = nested({key: parsed(value) if key.startswith("mlflow.") else value for key, value in attributes.items()})
-    kind = KINDS.get(str(_first(tree, *KIND) or row.get("kind") or "").upper(), "other")
+    kind = KINDS.get(str(_first(tree, *KIND) or own["kind"] or "").upper(), "other")
     inputs = _first(tree, *INPUTS.get(kind, ()), *GENERAL_INPUTS)
     outputs = _first(tree, *OUTPUTS.get(kind, ()), *GENERAL_OUTPUTS)
     if instructions := _get(tree, "gen_ai.system_instructions"):
         inputs = [{"role": "system", "parts": parsed(instructions)}, *(parsed(inputs) or ())]
-    if kind == "llm" and inputs is None:
-        inputs, outputs = _event_messages(events, outputs)
-    tokens = _first(tree, *TOKENS)
+    events = (one.get("name") for one in parsed(row.get("events")) or () if isinstance(one, dict))
+    if inputs is None and any(str(name).startswith("gen_ai.") for name in events):
+        raise FileFormatError("expected messages in attributes of spans, not in events as former conventions have them")
     tool = _first(tree, "gen_ai.tool.name", "tool.name") if kind == "tool" else None
     agent = _first(tree, "gen_ai.agent.name", "agent.name") if kind == "agent" else None
     return Span(
-        id=text_of(id), parent=text_of(parsed(parent)), name=text_of(tool or agent or name), kind=kind, inputs=inputs,
-        outputs=outputs, start=read_time(row.get("start")), end=read_time(row.get("end")),
-        error=text_of(row.get("error")), model=text_of(_first(tree, *MODELS)),
-        tokens=whole(tokens),
+        id=text_of(own["id"]),
+        parent=text_of(parsed(own["parent"])),
+        name=text_of(tool or agent or own["name"]),
+        kind=kind,
+        inputs=own["inputs"] if inputs is None else inputs,
+        outputs=own["outputs"] if outputs is None else outputs,
+        start=read_time(own["start"]),
+        end=read_time(own["end"]),
+        error=text_of(own["message"] or "failed") if str(own["code"]) in FAILED else text_of(row.get("error")),
+        model=text_of(_first(tree, *MODELS) or own["model"]),
+        tokens=whole(_first(tree, *TOKENS) or own["tokens"]),
         call=text_of(_first(tree, "gen_ai.tool.call.id", "tool_call.id")),
-    )  # fmt: skip
+    )
 
 
 def whole(number: Any) -> int | None:
@@ -244,18 +272,6 @@ def whole(number: Any) -> int | None:
         return int(float(number))
     except (TypeError, ValueError, OverflowError):
         return None
-
-
-def _event_messages(events: Any, outputs: Any) -> tuple[Any, Any]:
-    inputs: list[Any] = []
-    for event in events or ():
-        name, fields = event.get("name"), event.get("attributes") or {}
-        if name in EVENTS:
-            own = {"role": EVENTS[name], **fields}
-            inputs.append({**own, "tool_calls": parsed(own["tool_calls"])} if "tool_calls" in own else own)
-        elif name == "gen_ai.choice" and outputs is None:
-            outputs = parsed(fields.get("message")) or fields
-    return inputs or None, outputs
 
 
 def _value(value: Any) -> Any:
@@ -283,56 +299,19 @@ def _otlp(row: Row) -> Iterator[tuple[str, Span]]:
     for resource in row.get("resourceSpans") or row.get("resource_spans") or ():
         for scope in resource.get("scopeSpans") or resource.get("scope_spans") or ():
             for span in scope.get("spans") or ():
-                status = span.get("status") or {}
-                failed = status.get("code") in (2, "STATUS_CODE_ERROR")
-                events = [
-                    {**event, "attributes": _attributes(event.get("attributes"))} for event in span.get("events") or ()
-                ]
-                times = {"start": span.get("startTimeUnixNano"), "end": span.get("endTimeUnixNano")}
-                own = times | {"error": (status.get("message") or "failed") if failed else ""}
-                attributes = _attributes(span.get("attributes"))
-                parent = span.get("parentSpanId")
-                yield (
-                    str(span.get("traceId")),
-                    _span(span.get("spanId"), parent, span.get("name"), attributes, own, events),
-                )
+                yield str(span.get("traceId")), _span(span)
 
 
 def _openinference(row: Row) -> Iterator[tuple[str, Span]]:
-    context = parsed(row.get("context")) or {name: row.get(f"context.{name}") for name in ("trace_id", "span_id")}
-    attributes = parsed(row.get("attributes")) or {}
-    attributes = {
-        **attributes,
-        **{key.removeprefix(ATTRIBUTES): value for key, value in row.items() if key.startswith(ATTRIBUTES)},
-    }
-    attributes = {key: value for key, value in attributes.items() if value is not None}
-    failed = str(row.get("status_code")) == "ERROR"
-    own = {"start": row.get("start_time"), "end": row.get("end_time"), "kind": row.get("span_kind")}
-    own["error"] = (row.get("status_message") or "failed") if failed else ""
-    if not context.get("trace_id") or not context.get("span_id"):
+    tree = nested(row)
+    trace, id = _get(tree, "context.trace_id"), _get(tree, "context.span_id")
+    if not trace or not id:
         raise FileFormatError("expected the trace_id and the span_id of a span", field="context")
-    yield str(context["trace_id"]), _span(context["span_id"], row.get("parent_id"), row.get("name"), attributes, own)
+    yield str(trace), _span(tree)
 
 
 def _openinference_columns(row: Row) -> dict[str, Any]:
-    known = (
-        "name",
-        "span_kind",
-        "parent_id",
-        "start_time",
-        "end_time",
-        "status_code",
-        "status_message",
-        "events",
-        "id",
-    )
-    attributes = nested(parsed(row.get("attributes")) or {})
-    others = {
-        name: value
-        for name, value in row.items()
-        if name not in known and not name.startswith(("attributes", "context"))
-    }
-    return {"group": row.get("attributes.session.id") or _get(attributes, "session.id"), **others}
+    return {"group": _get(nested(row), "attributes.session.id"), **_others(row)}
 
 
 def _trace_of(row: Row) -> Row:
@@ -341,22 +320,17 @@ def _trace_of(row: Row) -> Row:
     return inner if isinstance(inner, dict) else row
 
 
+def _is_mlflow(row: Row) -> bool:
+    """Return whether it is a trace with its spans, or a record with one."""
+    names = _trace_of(row).keys()
+    return {"info", "data"} <= names or {"spans", "trace_id"} <= names
+
+
 def _mlflow(row: Row) -> Iterator[tuple[str, Span]]:
     trace = _trace_of(row)
-    info = trace.get("info") or {}
-    id = info.get("trace_id") or info.get("request_id") or row.get("trace_id") or row.get("request_id")
-    for span in parsed((trace.get("data") or {}).get("spans") or row.get("spans")) or ():
-        status = span.get("status") or span.get("status_code")
-        code = status.get("code") if isinstance(status, dict) else status
-        message = status.get("message") if isinstance(status, dict) else span.get("status_message")
-        own = {
-            "start": span.get("start_time_unix_nano") or span.get("start_time"),
-            "end": span.get("end_time_unix_nano") or span.get("end_time"),
-            "error": (message or "failed") if str(code) in ("ERROR", "STATUS_CODE_ERROR", "2") else "",
-        }
-        parent = span.get("parent_span_id") or span.get("parent_id")
-        own_id = span.get("span_id") or (span.get("context") or {}).get("span_id")
-        yield str(id), _span(own_id, parent, span.get("name"), span.get("attributes") or {}, own)
+    id = _first(trace, "info.trace_id", "info.request_id", "trace_id") or _first(row, "trace_id", "request_id")
+    for span in parsed(_first(trace, "data.spans", "spans") or row.get("spans")) or ():
+        yield from ((str(id), own) for own in _spans(span))
 
 
 def _mlflow_columns(row: Row) -> dict[str, Any]:
@@ -373,9 +347,8 @@ def _mlflow_columns(row: Row) -> dict[str, Any]:
         )
         for one, source, value in given
     )
-    others = _others(row, "info", "assessments", "trace_metadata", "request", "response", "trace_id", "request_id")
     values["assessments"] = values.pop("scores", {})
-    return {"group": metadata.get("mlflow.trace.session"), "tags": info.get("tags"), **others, **values}
+    return {"group": metadata.get("mlflow.trace.session"), "tags": info.get("tags"), **_others(row), **values}
 
 
 def _by_source(values: Iterable[tuple[Any, Any, Any]]) -> dict[str, dict[str, Any]]:
@@ -384,29 +357,6 @@ def _by_source(values: Iterable[tuple[Any, Any, Any]]) -> dict[str, dict[str, An
     for name, value, source in values:
         columns.setdefault(SOURCES.get(str(source).upper(), "scores"), {})[name] = value
     return columns
-
-
-def _is_trail(row: Row) -> bool:
-    spans = _trace_of(row).get("spans")
-    return isinstance(spans, list) and bool(spans) and isinstance(spans[0], dict) and "span_attributes" in spans[0]
-
-
-def _trail(row: Row) -> Iterator[tuple[str, Span]]:
-    """Yield the spans of TRAIL (https://arxiv.org/abs/2505.08638): OpenTelemetry's, each with the spans in it."""
-    trace = _trace_of(row)
-    waiting = list(trace["spans"])
-    for span in waiting:
-        start, length = read_time(span.get("timestamp")), DURATION.validate_python(span.get("duration") or 0)
-        failed = str(span.get("status_code")).lower() == "error"
-        own: dict[str, Any] = {"start": start, "end": start and start + length}
-        own["error"] = (span.get("status_message") or "failed") if failed else ""
-        name, attributes = span.get("span_name"), span.get("span_attributes") or {}
-        yield str(trace.get("trace_id")), _span(span.get("span_id"), span.get("parent_span_id"), name, attributes, own)
-        waiting += span.get("child_spans") or ()
-
-
-def _trail_columns(row: Row) -> dict[str, Any]:
-    return {name: parsed(value) for name, value in _others(row, "trace_id").items()}
 
 
 # Langfuse, LangSmith and ATIF.
@@ -420,67 +370,24 @@ def _is_langfuse(row: Row) -> bool:
 
 def _observations(row: Row) -> Iterator[tuple[str, Span]]:
     """Yield the spans of Langfuse: of a trace with its observations, or of an observation."""
-    has_all = isinstance(row.get("observations"), list | str)
-    for own in parsed(row.get("observations")) if has_all else (row,):
-        usage = parsed(own.get("usageDetails") or own.get("usage")) or {}
-        parent = own.get("parentObservationId") or (row.get("id") if has_all else "")
-        span = Span(
-            id=text_of(own.get("id")), parent=text_of(parent),
-            name=text_of(own.get("name")), kind=KINDS.get(str(own.get("type")).upper(), "other"),
-            inputs=own.get("input"), outputs=own.get("output"), start=read_time(own.get("startTime")),
-            end=read_time(own.get("endTime")), model=text_of(own.get("model")), tokens=whole(usage.get("output")),
-            error=text_of(own.get("statusMessage") or "failed") if own.get("level") == "ERROR" else "",
-        )  # fmt: skip
-        yield str(row.get("id") if has_all else own.get("traceId")), span
-    if has_all:
-        start = read_time(row.get("timestamp"))
-        root = Span(
-            str(row.get("id")), "", text_of(row.get("name")), "other", row.get("input"), row.get("output"), start
-        )
-        yield str(row.get("id")), root
+    root = _span(row)
+    if not isinstance(row.get("observations"), list | str):
+        yield str(row.get("traceId")), root
+        return
+    for own in map(_span, parsed(row["observations"])):
+        yield root.id, replace(own, parent=own.parent or root.id)
+    yield root.id, root
 
 
 def _langfuse_columns(row: Row) -> dict[str, Any]:
     found = [one for one in parsed(row.get("scores")) or () if isinstance(one, dict)]
     scores = _by_source((one.get("name"), one.get("value"), one.get("source")) for one in found)
-    if not isinstance(row.get("observations"), list | str):
-        return {"group": row.get("sessionId"), **scores}
-    return {"group": row.get("sessionId"), **_others(row, "scores", "sessionId", "id"), **scores}
+    return {"group": row.get("sessionId"), **_others(row), **scores}
 
 
-def _runs(row: Row) -> Iterator[tuple[str, Span]]:
+def _langsmith(row: Row) -> Iterator[tuple[str, Span]]:
     """Yield the spans of LangSmith: of a run, and of the runs in it."""
-    trace = str(row.get("trace_id") or row.get("id"))
-    extra = parsed(row.get("extra")) or {}
-    options = _first(extra, "metadata.ls_model_name", "invocation_params.model") or ""
-    kind = KINDS.get(str(row.get("run_type")).upper(), "other")
-    yield trace, Span(
-        id=text_of(row.get("id")), parent=text_of(parsed(row.get("parent_run_id"))), name=text_of(row.get("name")),
-        kind=kind, inputs=row.get("inputs"), outputs=row.get("outputs"), start=read_time(row.get("start_time")),
-        end=read_time(row.get("end_time")), error=text_of(row.get("error")), model=text_of(options),
-        tokens=whole(row.get("completion_tokens")),
-    )  # fmt: skip
-    for inner in parsed(row.get("child_runs")) or ():
-        for _, span in _runs(inner):
-            yield trace, span
-
-
-def _langsmith_columns(row: Row) -> dict[str, Any]:
-    known = (
-        "id",
-        "trace_id",
-        "name",
-        "run_type",
-        "parent_run_id",
-        "start_time",
-        "end_time",
-        "error",
-        "extra",
-        "serialized",
-    )
-    return _others(
-        row, *known, "session_id", "dotted_order", "events", "manifest_id", "child_run_ids", "parent_run_ids"
-    )
+    yield from ((str(row.get("trace_id") or row.get("id")), span) for span in _spans(row))
 
 
 def _atif(row: Row) -> list[Part]:
@@ -512,7 +419,7 @@ def _atif(row: Row) -> list[Part]:
 def _atif_columns(row: Row) -> dict[str, Any]:
     agent = row.get("agent") or {}
     model = agent.get("model_name") or agent.get("name")
-    return {"id": row.get("session_id"), "model": model, **_others(row, "agent", "session_id", "schema_version")}
+    return {"id": row.get("session_id"), "model": model, **_others(row)}
 
 
 FORMATS = (
@@ -522,20 +429,14 @@ FORMATS = (
         lambda row: "span_kind" in row and bool({"context", "context.span_id"} & row.keys()),
         _openinference, columns=_openinference_columns, whole=False,
     ),
-    Format("TRAIL", _is_trail, _trail, columns=_trail_columns),
-    Format(
-        "MLflow",
-        lambda row: {"info", "data"} <= row.keys() or {"spans", "trace_id"} <= row.keys(),
-        _mlflow, columns=_mlflow_columns,
-    ),
+    Format("MLflow", _is_mlflow, _mlflow, columns=_mlflow_columns),
     Format("Langfuse", _is_langfuse, _observations, columns=_langfuse_columns),
     Format(
         "Langfuse observations", lambda row: {"traceId", "startTime", "type"} <= row.keys(), _observations,
         columns=_langfuse_columns, whole=False,
     ),
     Format(
-        "LangSmith", lambda row: {"run_type", "inputs", "id"} <= row.keys(), _runs, columns=_langsmith_columns,
-        whole=False,
+        "LangSmith", lambda row: {"run_type", "inputs", "id"} <= row.keys(), _langsmith, columns=_others, whole=False,
     ),
     Format("ATIF", lambda row: str(row.get("schema_version")).startswith("ATIF"), parts=_atif, columns=_atif_columns),
 )  # fmt: skip

@@ -155,6 +155,9 @@ def test_a_record_that_is_no_span_is_named(tmp_path):
         list(read_rows(write_content(tmp_path / "a.jsonl", [good, {**good, "context": {}}])))
     with pytest.raises(FileFormatError, match=r"^line 1: expected a record of OTLP JSON \(AttributeError: "):
         list(read_rows(write_content(tmp_path / "b.jsonl", [{"resourceSpans": ["x"]}])))
+    former = {**good, "attributes": {}, "events": [{"name": "gen_ai.user.message", "attributes": {"content": "x"}}]}
+    with pytest.raises(FileFormatError, match="expected messages in attributes of spans, not in events"):
+        list(read_rows(write_content(tmp_path / "c.jsonl", [former])))
 
 
 def test_a_sample_of_inspect_with_tools_has_a_transcript(tmp_path):
