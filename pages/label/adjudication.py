@@ -9,7 +9,6 @@ from dataclasses import replace
 from html import escape
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from core.errors import TiebreakError
@@ -319,20 +318,20 @@ COLUMNS = {
 def draw_list(study: Study, annotator: str, order: adjudication.CaseOrder, state: adjudication.State) -> None:
     """Draw the cases in one state without labels or verdicts, which would end blindness."""
     ids = order.select(state)
-    if not len(ids):
+    if not ids:
         return draw_empty(study, state)
-    decided = len(order.ids) - len(order.select("open"))
+    decided = len(order.states) - len(order.select("open"))
     here = ngettext("{n} case here", "{n} cases here", len(ids))
-    share = _("{n} of {total} decided", n=number(decided), total=number(len(order.ids)))
+    share = _("{n} of {total} decided", n=number(decided), total=number(len(order.states)))
     st.caption(f"{here} · {share}")
     page = paging.current_page("page", len(ids), CASES_PER_PAGE)
     start = (page - 1) * CASES_PER_PAGE
-    shown = resources.read(adjudication.read, study, annotator, ids[start : start + CASES_PER_PAGE].tolist())
+    shown = resources.read(adjudication.read, study, annotator, ids[start : start + CASES_PER_PAGE])
     first = next_case(study, annotator, ids)
     if first is None and state == "open":
         st.info(_("You labelled all of these items: another person has to decide them."))
     elif st.button(_("Start"), type="primary", icon=":material/gavel:", key="start", shortcut="Enter"):
-        open_case(int(ids[0]) if first is None else first)
+        open_case(ids[0] if first is None else first)
     shell.draw_note(
         _("A case shows the annotators' labels and the judges' verdicts. Your later labels of it are not blind.")
     )
@@ -384,7 +383,7 @@ def open_case(case_id: int | None) -> None:
     st.rerun()
 
 
-def draw_case(study: Study, annotator: str, case: adjudication.Case, listed: np.ndarray, blind: bool) -> None:
+def draw_case(study: Study, annotator: str, case: adjudication.Case, listed: list[int], blind: bool) -> None:
     """Draw one case; `listed` has the ids of the list that it was opened from.
 
     If it is `blind`, labels, verdicts and the decision are hidden until a value is chosen.
@@ -392,8 +391,7 @@ def draw_case(study: Study, annotator: str, case: adjudication.Case, listed: np.
     content = permissions.write(study.id, Permission.adjudicate, "", adjudication.open_case, study, case, annotator)
     if hidden := blind and not has_choice(case):
         case, content = replace(case, decision=None), replace(content, people=(), judges=())
-    places = (listed == case.id).nonzero()[0]
-    place = int(places[0]) if len(places) else None
+    place = listed.index(case.id) if case.id in listed else None
     with st.container(horizontal=True, vertical_alignment="center"):
         shell.draw_back(_("Cases"), "case")
         names = filter(None, (target_name(case.target), case.scenario or "", case.target.criterion))
@@ -419,12 +417,12 @@ def draw_case(study: Study, annotator: str, case: adjudication.Case, listed: np.
         draw_answer()
 
 
-def next_case(study: Study, annotator: str, ids: np.ndarray) -> int | None:
+def next_case(study: Study, annotator: str, ids: list[int]) -> int | None:
     """Return the first of these cases that the adjudicator may decide; None if there is none."""
     own: set[int] = set()
     if not study.rules.adjudicate_own:
         own = resources.read(adjudication.labelled_by, study.id, annotator)
-    return next((int(target_id) for target_id in ids if int(target_id) not in own), None)
+    return next((target_id for target_id in ids if target_id not in own), None)
 
 
 def read_order(study: Study, requested: adjudication.Case | None) -> adjudication.CaseOrder:

@@ -7,11 +7,11 @@ import streamlit as st
 
 from core.texts import _, mark, ngettext, number
 from pages.label.parts import workbench
-from pages.parts import paging, permissions, resources, shell
+from pages.parts import paging, permissions, resources, shell, tables
 from pages.parts.numbers import format_value
 from storage.accounts.access import Permission
 from storage.db import connections
-from storage.labelling import context, effects, home
+from storage.labelling import context, home
 from storage.labelling.queue_view import Tab, open_view
 from storage.reports import annotators as statistics
 from storage.studies.studies import Study
@@ -83,7 +83,7 @@ def draw_queues(summaries: list[home.QueueSummary], last: home.QueueSummary) -> 
 
 
 def draw_lists(study: Study, annotator: str, summary: home.QueueSummary) -> None:
-    """Draw the tabs of a queue as one table with search, and the actions on its rows."""
+    """Draw the tabs of a queue as one table with search; a click on a row opens its task."""
     left, right = st.columns([2, 1], vertical_alignment="bottom")
     name = paging.choose_coded(_("List"), list(TAB_NAMES.values()), "list", left.segmented_control, required=True)
     tab: Tab = next(tab for tab, tab_name in TAB_NAMES.items() if tab_name == name)
@@ -94,7 +94,6 @@ def draw_lists(study: Study, annotator: str, summary: home.QueueSummary) -> None
         listed = home.listed_ids(session, queue, view, tab, search)
         page = paging.current_page("page", len(listed), TASKS_PER_PAGE)
         shown = home.listed_tasks(session, queue, view, paging.page_slice(listed, page, TASKS_PER_PAGE))
-    draw_undo(queue)
     st.caption(" · ".join(f"{_(tab_name)} {number(getattr(summary, own))}" for own, tab_name in TAB_NAMES.items()))
     if not listed:
         st.info(_("No item contains these words.") if search.strip() else _("This list is empty."))
@@ -112,67 +111,17 @@ def draw_lists(study: Study, annotator: str, summary: home.QueueSummary) -> None
         }
         for task in shown
     ]
-    table = st.dataframe(
+    clicked = tables.draw_clickable(
         rows,
-        key=f"tasks_{summary.name}_{tab}_{page}_{hash(search)}",
-        on_select="rerun",
-        selection_mode="multi-row",
-        hide_index=True,
-        height=min(38 + 35 * len(shown), 600),
+        f"tasks_{summary.name}_{tab}_{page}_{hash(search)}",
+        max_height=600,
         column_config={_("Question"): st.column_config.TextColumn(width="large")},
     )
     paging.draw_pagination("page", len(listed), TASKS_PER_PAGE, bind="query-params")
-    draw_actions(study, queue, tab, listed, [shown[row] for row in table.selection.rows])
-
-
-def draw_actions(
-    study: Study, queue: context.QueueContext, tab: Tab, listed: list[int], selected: list[home.ListedTask]
-) -> None:
-    """Draw the buttons that open one task, or skip several; `listed` are the ids of all tasks of the list."""
-    chosen = [task.id for task in selected]
-    with st.container(horizontal=True):
-        if st.button(_("Open item"), icon=":material/open_in_new:", disabled=len(selected) != 1, key="open"):
-            query = {"study": study.name, "item": selected[0].name, "tab": tab, "on": selected[0].criterion}
-            given = {name: text for name, text in query.items() if text} | workbench.queue_address(queue.name)
-            st.switch_page(workbench.queue_page(queue.name), query_params=given)
-        if tab in ("todo", "drafts", "flagged"):
-            if st.button(_("Skip selected"), disabled=not selected, key="skip"):
-                skip(queue, chosen, on=True)
-            if tab == "todo" and st.button(
-                _("Skip all {n} listed", n=number(len(listed))), key="skip_all", type="tertiary"
-            ):
-                skip(queue, listed, on=True)
-        if tab == "skipped":
-            if st.button(_("Take back selected"), disabled=not selected, key="unskip"):
-                skip(queue, chosen, on=False)
-            if st.button(_("Restore all {n} listed", n=number(len(listed))), key="unskip_all", type="tertiary"):
-                skip(queue, listed, on=False)
-
-
-def draw_undo(queue: context.QueueContext) -> None:
-    """Draw the button that undoes the last bulk skip, until something else is labelled or skipped in the queue."""
-    last_skip = resources.read(effects.latest_skips, queue)
-    if last_skip is None:
-        return
-    entry, count, skipped = last_skip
-    with st.container(horizontal=True, vertical_alignment="center"):
-        took_back = ngettext("Took back {n} item.", "Took back {n} items.", count)
-        st.caption(ngettext("Skipped {n} item.", "Skipped {n} items.", count) if skipped else took_back)
-        if st.button(_("Undo"), icon=":material/undo:", key="undo_skips", type="tertiary"):
-            try:
-                permissions.write(queue.study.id, Permission.label, "", effects.undo_latest_skips, queue, entry)
-            except context.Refused as refused:
-                st.toast(str(refused))
-                return
-            st.rerun()
-
-
-def skip(queue: context.QueueContext, task_ids: list[int], *, on: bool) -> None:
-    """Skip tasks or undo that, and redraw the page."""
-    count = permissions.write(queue.study.id, Permission.label, "", effects.skip_all, queue, task_ids, on=on)
-    back = ngettext("{n} item back in the queue.", "{n} items back in the queue.", count)
-    st.toast(ngettext("{n} item skipped.", "{n} items skipped.", count) if on else back)
-    st.rerun()
+    if clicked is not None:
+        query = {"study": study.name, "item": shown[clicked].name, "tab": tab, "on": shown[clicked].criterion}
+        given = {name: text for name, text in query.items() if text} | workbench.queue_address(queue.name)
+        st.switch_page(workbench.queue_page(queue.name), query_params=given)
 
 
 study = shell.draw_header(_("My work"), _("Your open targets, and where you left off."))

@@ -6,14 +6,14 @@ Aspect weights are left out: people's weights are averaged, not adjudicated.
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from statistics import fmean
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, Literal
 
-from sqlalchemy import ColumnElement, Text, exists, func, select
+from sqlalchemy import ColumnElement, Text, exists, select
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
@@ -36,7 +36,7 @@ from storage.runs import aius
 from storage.studies import annotators, items, studies, transcripts
 
 if TYPE_CHECKING:
-    import numpy as np
+    pass
 
 # Kinds that are not adjudicated.
 UNDECIDED_KINDS = ("aspect_weights",)
@@ -132,40 +132,53 @@ def find_case(session: Session, study: studies.Study, adjudicator: str, target_i
 
 def read(session: Session, study: studies.Study, adjudicator: str, target_ids: Sequence[int]) -> list[Case]:
     """Return some targets in this order, without those that have no label and no decision."""
-    conditions = [col(TargetRow.study_id) == study.id, col(TargetRow.id).in_(target_ids)]
-    scales, own = studies.scales(session, study.id), annotators.find_id(session, adjudicator)
+    found = _read(session, study, [col(TargetRow.id).in_(target_ids)], annotators.find_id(session, adjudicator))
+    return [found[target_id] for target_id in target_ids if target_id in found]
+
+
+def _read(
+    session: Session, study: studies.Study, conditions: Sequence[ColumnElement[bool]], own: int | None = None
+) -> dict[int, Case]:
+    """Return target id -> its case, of the targets of a study that meet the conditions and have a label or a decision.
+
+    The cases are in the order of the items; `own` is the id of the adjudicator.
+    """
+    conditions, scales = [col(TargetRow.study_id) == study.id, *conditions], studies.scales(session, study.id)
     decisions, labels = _decisions(session, conditions), _labels(session, conditions)
     query = (
-        select(TargetRow, col(ItemRow.key), col(ItemRow.scenario))
+        select(col(TargetRow.id), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
+        .add_columns(col(ItemRow.key), col(ItemRow.scenario))
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .where(*conditions, col(TargetRow.id).in_(labels.keys() | decisions.keys()))
+        .where(*conditions)
+        .order_by(col(ItemRow.position), col(TargetRow.id))
     )
     found: dict[int, Case] = {}
-    for row, key, scenario in session.execute(query):
-        target = targets.from_columns(key, row.kind, row.criterion, row.part)
-        scale = scales.get((target.kind, target.criterion)) or studies.DEFAULT_SCALES.get(target.kind)
-        newest, decision = labels.get(row.id, {}), decisions.get(row.id)
-        found[row.id] = Case(
-            row.id,
-            target,
-            scenario,
-            scale,
-            values=[parse_value(text) for text, _ in newest.values() if text is not None],
-            own=own in newest,
-            decision=decision,
-            new_labels=count_after(decision.at, [at for _, at in newest.values()]) if decision else 0,
-        )
+    for target_id, kind, criterion, part, key, scenario in session.execute(query):
+        newest, decision = labels.get(target_id, {}), decisions.get(target_id)
+        if newest or decision:
+            target = targets.from_columns(key, kind, criterion, part)
+            found[target_id] = Case(
+                target_id,
+                target,
+                scenario,
+                scales.get((target.kind, target.criterion)) or studies.DEFAULT_SCALES.get(target.kind),
+                values=[parse_value(text) for text, _ in newest.values() if text is not None],
+                own=own in newest,
+                decision=decision,
+                new_labels=count_after(decision.at, [at for _, at in newest.values()]) if decision else 0,
+            )
     opinions = (
         select(col(OpinionRow.target_id), col(OpinionRow.stage), sql_cast(col(OpinionRow.value), Text))
         .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
-        .where(col(OpinionRow.target_id).in_(found), col(OpinionRow.stage).in_(("last", "verdict")))
+        .where(*conditions, col(OpinionRow.stage).in_(("last", "verdict")))
+        .where(exists().where(col(LabelRow.target_id) == col(TargetRow.id)))
     )
     for target_id, stage, text in session.execute(opinions):
         if stage == "last":
             found[target_id].opinions.append(parse_value(text))
         elif text is not None:
             found[target_id].verdicts.append(parse_value(text))
-    return [found[target_id] for target_id in target_ids if target_id in found]
+    return found
 
 
 def _labels(
@@ -211,105 +224,35 @@ def parse_value(text: str | None) -> Any:
     return None if text is None else json.loads(text)
 
 
-# The order of the cases of a study: computed from arrays and groups of equal values, without an object for each case.
-#
-# The database groups the judges' values, and targets with equal labels and equal values of judges are compared once.
-
-STATES: tuple[State, ...] = ("open", "new_labels", "decided")
-# Sorted values as JSON.
-Texts = tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class JudgeValues:
-    """The judges' readable values for a target, as sorted JSON: their last opinions, and their distinct verdicts."""
-
-    last: Texts = ()
-    verdicts: Texts = ()
-
-
 @dataclass(frozen=True)
 class CaseOrder:
     """The contested and the decided targets, highest priority first."""
 
-    ids: "np.ndarray"
-    """Their ids, of shape (cases,)."""
-    states: "np.ndarray"
-    """Indices into STATES, of the same shape."""
+    states: Mapping[int, State]
+    """Target id -> its state."""
 
-    def select(self, state: State) -> "np.ndarray":
+    def select(self, state: State) -> list[int]:
         """Return the ids of the cases in one state."""
-        selected: np.ndarray = self.ids[self.states == STATES.index(state)]
-        return selected
+        return [target_id for target_id, own in self.states.items() if own == state]
 
     @property
     def undecided(self) -> int:
         """The number of cases without a decision, or with labels that are newer than it."""
-        return len(self.ids) - len(self.select("decided"))
+        return sum(state != "decided" for state in self.states.values())
 
     def with_state(self, target_id: int, state: State) -> "CaseOrder":
         """Return the same order, in which one case has another state."""
-        states = self.states.copy()
-        states[self.ids == target_id] = STATES.index(state)
-        return replace(self, states=states)
+        return CaseOrder({**self.states, target_id: state} if target_id in self.states else self.states)
 
 
-def judge_values(session: Session, study_id: int) -> dict[int, JudgeValues]:
-    """Return target id -> the judges' values; of the last opinions that cannot be read, none counts."""
-    value = sql_cast(col(OpinionRow.value), Text)
-    columns = (col(OpinionRow.target_id), col(OpinionRow.stage), value)
-    query = (
-        select(*columns, func.count())
-        .where(col(OpinionRow.study_id) == study_id, col(OpinionRow.stage).in_(("last", "verdict")), value.is_not(None))
-        .group_by(*columns)
-    )
-    found: dict[int, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
-    for target_id, stage, text, number in session.execute(query):
-        last, verdicts = found[target_id]
-        last.extend([text] * number) if stage == "last" else verdicts.append(text)
-    equal: dict[JudgeValues, JudgeValues] = {}  # targets with equal values share one object, which saves memory
-    values = {}
-    for target_id, (last, verdicts) in found.items():
-        own = JudgeValues(tuple(sorted(last)), tuple(sorted(verdicts)))
-        values[target_id] = equal.setdefault(own, own)
-    return values
-
-
-def order_cases(session: Session, study: studies.Study, judges: Mapping[int, JudgeValues]) -> CaseOrder:
-    """Return the order of the cases; `judges` is that of `judge_values`."""
-    import numpy as np
-
-    from storage.labels import current_labels
-
-    target_ids, _, texts = current_labels.read(session, study.id).present()
-    labels: dict[int, list[str]] = defaultdict(list)
-    for target_id, text in zip(target_ids.tolist(), texts.tolist(), strict=True):
-        labels[target_id].append(text)
-    decided = _decided_states(session, study.id)
-    scales = studies.scales(session, study.id)
-
-    @cache  # of many targets with equal values on equal scales, one is measured
-    def measure(kind: str, criterion: str, given: Texts, judged: JudgeValues) -> tuple[float, bool]:
-        target = targets.from_columns("", kind, criterion, "")
-        scale = scales.get((target.kind, criterion)) or studies.DEFAULT_SCALES.get(target.kind)
-        values, opinions, verdicts = (list(map(parse_value, texts)) for texts in (given, judged.last, judged.verdicts))
-        case = Case(0, target, None, scale, values, opinions, verdicts)
-        return case.priority, case.is_contested
-
-    known, nothing, found = current_labels.read_targets(session, study.id), JudgeValues(), []
-    kinds, criteria = (known.stored[name].tolist() for name in ("kind", "criterion"))
-    for target_id, kind, criterion, position in zip(
-        known.ids.tolist(), kinds, criteria, known.positions.tolist(), strict=True
-    ):
-        given = tuple(sorted(labels.get(target_id, ())))
-        if kind in UNDECIDED_KINDS or not (given or target_id in decided):
-            continue
-        priority, is_contested = measure(kind, criterion, given, judges.get(target_id, nothing))
-        if target_id in decided or (given and is_contested):
-            found.append((-priority, position, target_id))
-    ids = [target_id for *_, target_id in sorted(found)]
-    states = [STATES.index(decided.get(target_id, "open")) for target_id in ids]
-    return CaseOrder(np.array(ids, dtype=np.int64), np.array(states, dtype=np.int8))
+def order_cases(session: Session, study: studies.Study) -> CaseOrder:
+    """Return the order of the cases of a study."""
+    cases = [
+        case
+        for case in _read(session, study, []).values()
+        if case.target.kind not in UNDECIDED_KINDS and (case.decision or (case.values and case.is_contested))
+    ]
+    return CaseOrder({case.id: case.state for case in sorted(cases, key=lambda case: -case.priority)})
 
 
 def labelled_by(session: Session, study_id: int, annotator: str) -> set[int]:
@@ -317,18 +260,6 @@ def labelled_by(session: Session, study_id: int, annotator: str) -> set[int]:
     annotator_id = annotators.find_id(session, annotator)
     query = select(col(LabelRow.target_id)).where(col(LabelRow.study_id) == study_id)
     return set(session.scalars(query.where(col(LabelRow.annotator_id) == annotator_id).distinct()))
-
-
-def _decided_states(session: Session, study_id: int) -> dict[int, State]:
-    """Return the state of each target with a decision."""
-    decisions = _decisions(session, [col(TargetRow.study_id) == study_id])
-    has_decision = exists().where(col(AdjudicationRow.target_id) == col(TargetRow.id))
-    labels = _labels(session, [col(TargetRow.study_id) == study_id, has_decision]) if decisions else {}
-    states: dict[int, State] = {}
-    for target_id, decision in decisions.items():
-        times = [at for _, at in labels.get(target_id, {}).values()]
-        states[target_id] = "new_labels" if count_after(decision.at, times) else "decided"
-    return states
 
 
 # The adjudicator's view of one target: the texts, the annotators as A, B, C, and the judges' opinions.

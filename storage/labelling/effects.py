@@ -14,16 +14,13 @@ from sqlmodel import col
 
 from core.aius import Undo
 from core.errors import TiebreakError
-from core.formats.study_records import MarkRecord
 from core.items import target_item
 from core.labels import Evidence, Label, Target
 from core.texts import _
-from storage.db.connections import execute, insert_all, insert_missing
-from storage.db.fingerprints import mark_row, with_fingerprint
-from storage.db.tables import DraftRow, LeaseRow, MarkRow, RepeatDraftRow, RepeatRow, Table, UndoEntryRow, now
+from storage.db.connections import execute, insert_all
+from storage.db.tables import DraftRow, MarkRow, RepeatDraftRow, RepeatRow, Table, UndoEntryRow, now
 from storage.labelling import _panels, blocks, claims, critique_queue, queue, tasks, training
 from storage.labelling._action_transaction import (
-    Action,
     ActionTarget,
     Transaction,
     check_assignment,
@@ -163,12 +160,7 @@ def _json(session: Session, work: QueueContext, task: Task, row: UndoEntryRow) -
     has_target = row.type == "label" or row.target_id != task.id
     target = target_name(work, targets.get(session, row.target_id), repeat=task.repeat) if has_target else ""
     entry = {"id": _entry_name(row.id, row.at), "type": row.type, "task": task_name(work, task.key), "target": target}
-    # Of an entry about many tasks, only their number is shown.
-    sides = {
-        name: {"on": side["on"], "count": len(side["tasks"])} if side and "tasks" in side else side
-        for name, side in (("before", row.before), ("after", row.after))
-    }
-    return entry | sides
+    return entry | {"before": row.before, "after": row.after}
 
 
 def _top(work: QueueContext, *, undone: bool) -> Select[UndoEntryRow]:
@@ -182,6 +174,7 @@ def _stack(work: QueueContext, *, undone: bool) -> list[ColumnElement[bool]]:
         col(UndoEntryRow.study_id) == work.study.id,
         col(UndoEntryRow.queue) == work.name,
         col(UndoEntryRow.undone).is_(undone),
+        col(UndoEntryRow.type).in_([name for name, kind in ACTIONS.items() if kind.reverse]),  # not of earlier versions
     ]
 
 
@@ -350,10 +343,7 @@ def _focus(work: QueueContext, target: Target | None) -> Json:
     return {} if target is None else {"focus": target_name(work, target)}
 
 
-# Skips, also of many tasks at once: then one entry of the undo stack undoes all of them.
-
-# The type of the entries of the undo stack with many tasks.
-SKIP_ALL = "skips"
+# Skips.
 
 
 def skip(transaction: Transaction) -> Json:
@@ -367,61 +357,9 @@ def skip(transaction: Transaction) -> Json:
 
 
 def reverse_skip(transaction: Transaction, task: Task, row: UndoEntryRow, undoing: bool) -> Json:
-    """Set the skips of an entry as they were before or after it; later labels are not changed."""
-    state = row.before if undoing else row.after
-    if row.type != SKIP_ALL:
-        set_mark(transaction, task.target, "skip", on=bool(state["on"]))
-        return {}
-    _set_skips(transaction.session, transaction.work, state["tasks"], on=state["on"])
-    return {"queue_changed": True}
-
-
-def skip_all(session: Session, work: QueueContext, task_ids: Sequence[int], *, on: bool = True) -> int:
-    """Skip tasks, or undo the skips; returns their number. Tasks that are labelled or unknown are left out."""
-    changed = _set_skips(session, work, task_ids, on=on)
-    if changed:
-        ids = [task.key for task in changed]
-        before, after = {"on": not on, "tasks": ids}, {"on": on, "tasks": ids}
-        push_entry(session, work, SKIP_ALL, changed[0], changed[0].id, before, after)
-    return len(changed)
-
-
-def latest_skips(session: Session, work: QueueContext) -> tuple[str, int, bool] | None:
-    """Return (id, number of tasks, whether they were skipped) of the undo stack's top; None for another type."""
-    row = session.scalars(_top(work, undone=False)).first()
-    if row is None or row.type != SKIP_ALL:
-        return None
-    return _entry_name(row.id, row.at), len(row.after["tasks"]), row.after["on"]
-
-
-def undo_latest_skips(session: Session, work: QueueContext, entry: str) -> None:
-    """Undo the top entry of the undo stack.
-
-    Raises Refused if it is not the one called `entry`, or while a required training is not passed.
-    """
-    _reverse(Transaction(session, "", Action(seq=1, type="undo", entry=entry), work, None), undoing=True)
-
-
-def _set_skips(session: Session, work: QueueContext, task_ids: Sequence[int], *, on: bool) -> list[Task]:
-    """Set the skips of unlabelled tasks, and return the tasks whose skip has changed."""
-    known = find_tasks(session, work, list(dict.fromkeys(task_ids)))
-    ids = [task.id for task in known]
-    own = tasks.own_labels(session, work, [task.key for task in known], training.load(session, work))
-    marks = queue.marks_on(session, work.annotator_id, col(MarkRow.target_id).in_(ids))
-    changed = [
-        task
-        for task in known
-        if (task.key not in own or own[task.key].value is None) and ("skip" in marks[task.id]) != on
-    ]
-    at, rows = now(), []
-    for task in changed:
-        record = MarkRecord(target=task.target, annotator=work.annotator, mark="skip", on=on, at=at)
-        rows.append(with_fingerprint(mark_row(record, task.id, work.annotator_id)))
-    insert_missing(session, MarkRow, rows)
-    if on:
-        of_tasks = col(LeaseRow.target_id).in_([task.id for task in changed])
-        session.execute(delete(LeaseRow).where(col(LeaseRow.annotator_id) == work.annotator_id, of_tasks))
-    return changed
+    """Set the skip of an entry as it was before or after it; later labels are not changed."""
+    set_mark(transaction, task.target, "skip", on=bool((row.before if undoing else row.after)["on"]))
+    return {}
 
 
 # Flags, notes, and guidelines that were read.
@@ -460,7 +398,7 @@ def _reverse(transaction: Transaction, *, undoing: bool) -> Json:
     task = next(iter(find_tasks(session, work, [_key(row)])), None)
     if task is None:
         raise Refused("stale", _("This item is not in the queue any more."))
-    kind = ACTIONS["skip" if row.type == SKIP_ALL else row.type]
+    kind = ACTIONS[row.type]
     assert kind.reverse is not None, "only actions with a reversal push entries"
     if kind.after_training:
         tasks.check_training(session, work, task)

@@ -94,8 +94,8 @@ def read_label_pages(engine: Engine, study: Study) -> None:
     home.prepare(engine, study.id, ANNOTATOR)
     with connections.reading(engine) as session:
         home.summaries(session, study, ANNOTATOR)
-        order = adjudication.order_cases(session, study, adjudication.judge_values(session, study.id))
-        adjudication.read(session, study, ANNOTATOR, order.ids[:50].tolist())
+        order = adjudication.order_cases(session, study)
+        adjudication.read(session, study, ANNOTATOR, list(order.states)[:50])
         adjudication.labelled_by(session, study.id, ANNOTATOR)
         home.threads(session, study.id)
         opened = context.open_context(session, "disagreements", study.name, ANNOTATOR)

@@ -99,13 +99,13 @@ def contents(engine: Engine, study: Study) -> tuple:
         frames = [labels.frame(session, study.id), targets.frame(session, study.id)]
         for name in ("gold", "mean"):
             frames.append(references.frame(session, study.id, Reference(name), studies.scales(session, study.id)))
-        cases = adjudication.order_cases(session, study, adjudication.judge_values(session, study.id))
+        cases = adjudication.order_cases(session, study)
         return (
             [listed(frame) for frame in frames[:1] + frames[2:]],
             {name: table[name].tolist() for name in table.columns},
             labels.annotator_values(session, study.id),
             targets.keys_of_study(session, study.id),
-            (cases.ids.tolist(), cases.states.tolist()),
+            list(cases.states.items()),
         )
 
 

@@ -29,13 +29,5 @@ def scales_key(session: connections.Session, study_id: int) -> str:
 @st.cache_resource(max_entries=8, show_spinner="Ordering the cases …")
 def at_version(url: str, study_id: int, version: Version, scales: str) -> adjudication.CaseOrder:
     """Return the cases at a version of labels, opinions and scales; shared by all visitors, so do not modify."""
-    _, opinions, removals, _ = version
-    judges = _judge_values(url, study_id, (opinions, removals))
     with connections.reading(resources.engine()) as session:
-        return adjudication.order_cases(session, studies.by_id(session, study_id), judges)
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _judge_values(url: str, study_id: int, opinion_version: Version) -> dict[int, adjudication.JudgeValues]:
-    """Return the judges' values of each target at a version of the opinions; labels change far more often."""
-    return resources.read(adjudication.judge_values, study_id)
+        return adjudication.order_cases(session, studies.by_id(session, study_id))

@@ -2,7 +2,7 @@
 
 import { answerOf, content, here, isRequired, say, send, withAnswer, withMarks } from "./model.js";
 import { TRAIL, toTask } from "./moving.js";
-import { nt, t } from "./texts.js";
+import { t } from "./texts.js";
 
 export function undo(state) {
   return reverse(state, "undo", "redo", "before", t("Nothing to undo."));
@@ -45,15 +45,6 @@ const APPLY = {
       on ? t("Skipped again.") : t("Skip undone."),
     );
     return send(next, { type, task: entry.task, entry: entry.id }, { skipped: on ? 1 : -1 });
-  },
-  /** Many tasks at once, skipped on the home page: the reply says that the queue has changed. */
-  skips(state, type, entry, side) {
-    const { on, count } = entry[side];
-    const words = on
-      ? nt("{n} item skipped.", "{n} items skipped.", count)
-      : nt("{n} item back in the queue.", "{n} items back in the queue.", count);
-    const next = say(toTask(state, entry.task), words);
-    return send(withMarks(next, entry.task, { skipped: on }), { type, task: entry.task, entry: entry.id });
   },
   edit(state, type, entry) {
     const next = { ...toTask(state, entry.task, entry.target), restoring: entry.task };

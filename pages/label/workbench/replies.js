@@ -34,7 +34,6 @@ function accepted(state, action, reply) {
     });
   }
   if (reply.feedback?.passed) next = { ...next, complete: false }; // the queue itself is open now
-  if (reply.queue_changed) next = { ...next, ready: [], complete: false };
   if (reply.claim) next = withMarks(next, action.task, { claim: reply.claim });
   if (reply.task) next = replaced(next, action, reply);
   if (action.type === "label" && !reply.entry) next = withoutEntry(next, action.seq); // it was equal to the current label

@@ -1,4 +1,4 @@
-"""The home of an annotator: where to go on, the lists, and bulk skip."""
+"""The home of an annotator: where to go on, and the lists."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def counts(annotator="ann"):
         return found.todo, found.skipped, found.done
 
 
-def test_the_home_lists_what_waits_without_names_of_items_and_all_of_a_search_can_be_skipped(waiting):
+def test_the_home_lists_what_waits_without_names_of_items(waiting):
     page = visit("label/home", "ann")
     assert [metric.value for metric in page.metric[:2]] == ["3", "1"]
     assert page.button(key="continue").label == "Continue: Preferences (3 to do)"
@@ -40,13 +40,6 @@ def test_the_home_lists_what_waits_without_names_of_items_and_all_of_a_search_ca
     assert "j0" not in page_text(page)
     page.text_input(key="search").set_value("gpt/2").run()
     assert len(page.dataframe[0].value) == 1
-    page.button(key="skip_all").click().run()
-    assert counts() == (2, 1, 1)
-    page = visit("label/home", "ann", list="Skipped")
-    page.button(key="unskip_all").click().run()
-    assert counts() == (3, 0, 1)
-    page.button(key="undo_skips").click().run()
-    assert counts() == (2, 1, 1)
 
 
 def test_the_changes_after_the_reveal_are_on_the_home_of_the_annotator(waiting):

@@ -221,7 +221,7 @@ def test_undecided_cases_are_counted_with_those_that_have_new_labels(engine):
     def counts():
         with reading(engine) as session:
             study = studies.get(session, "s")
-            order = adjudication.order_cases(session, study, adjudication.judge_values(session, study.id))
+            order = adjudication.order_cases(session, study)
         return order.undecided, sum(case.state != "decided" for case in cases(engine))
 
     assert counts() == (2, 2)

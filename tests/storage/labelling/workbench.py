@@ -144,7 +144,7 @@ def leases(engine: Engine) -> list[LeaseRow]:
 def listed_cases(session: Session, adjudicator: str) -> list[Case]:
     """Return all cases with their values, in their order."""
     study = studies.get(session, "s")
-    order = adjudication.order_cases(session, study, adjudication.judge_values(session, study.id))
-    cases = adjudication.read(session, study, adjudicator, order.ids.tolist())
-    assert [case.state for case in cases] == [adjudication.STATES[state] for state in order.states]
+    order = adjudication.order_cases(session, study)
+    cases = adjudication.read(session, study, adjudicator, list(order.states))
+    assert [case.state for case in cases] == list(order.states.values())
     return cases

@@ -608,22 +608,6 @@ test("a training that is passed opens the queue; one that is not ends the visit"
   assert.equal(phase(failed.enter().state), "finished");
 });
 
-test("a bulk skip is undone at once, and the queue is loaded again", () => {
-  const bench = new Bench({ complete: true });
-  const entry = { id: "e-9", type: "skips", task: "z", target: "", before: { on: false, count: 12 }, after: { on: true, count: 12 } };
-  const history = { undo: [entry], redo: [], tasks: [task("z", { skipped: true })], more: false };
-  bench.do({ type: "history", history }).do({ type: "undo" });
-  assert.equal(hereId(bench.state), "z");
-  assert.match(bench.state.announcement.text, /12 items back/);
-  assert.deepEqual(
-    bench.sent.map((one) => [one.type, one.entry]),
-    [["undo", "e-9"]],
-  );
-  bench.ack(bench.sent[0], { entry: "e-9", queue_changed: true });
-  assert.deepEqual(bench.state.ready, []);
-  assert.equal(wanted(bench.state).have.includes("b"), false);
-});
-
 test("a draft and a label carry the order of the texts that was on the screen, and actions without a value do not", () => {
   const bench = new Bench({ tasks: [task("a", { shown: [2, 1] }), task("b")] });
   bench.press(2).enter().do({ type: "flag" }).enter().press(1);
