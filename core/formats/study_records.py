@@ -26,63 +26,63 @@ def later(default: Any, **limits: Any) -> Any:
 class StudyRules(Frozen):
     """How labels are collected. The texts below the fields are also their help on the page of the study."""
 
-    overlap: int = Field(default=3, ge=1)
+    overlap: int = Field(default=3, ge=1, title="Labels per target")
     """The number of annotators who label each target."""
-    reveal: bool = True
+    reveal: bool = Field(True, title="Reveal judges after a blind label")
     """Annotators first label without seeing the judges, then see the trace and can change their label. Both labels are
     stored."""
-    lease_minutes: int = Field(default=30, ge=1)
+    lease_minutes: int = Field(default=30, ge=1, title="Lease, minutes")
     """A target is reserved for an annotator for this long."""
     evidence: bool = later(True)
     """Annotators can select passages, which are stored with the label."""
     reason: Literal["optional", "required", "none"] = later("optional")
     """Whether a label has a reason."""
-    order: Literal["shuffled", "fixed", "informative"] = later("shuffled")
+    order: Literal["shuffled", "fixed", "informative"] = later("shuffled", title="Order of a queue")
     """The order of a queue: another random one for each annotator, that of the items, or most informative first."""
-    response_order: Literal["counterbalanced", "as_given"] = later("counterbalanced")
+    response_order: Literal["counterbalanced", "as_given"] = later("counterbalanced", title="Order of responses")
     """Of an item, and of critiques that are compared. Who sees one response first in every item may prefer it for its
     position. Labels have the item's own numbers in both cases, with the order in which they were given."""
-    response_order_reason: str = later("")
+    response_order_reason: str = later("", title="Reason for the item's order")
     """Required if the order is not counterbalanced."""
     annotators: tuple[str, ...] = later(())
     """Empty for all annotators."""
-    groups: dict[str, tuple[str, ...]] = later({})
+    groups: dict[str, tuple[str, ...]] = later({}, title="Annotators by scenario")
     """All annotators label the items of other scenarios."""
-    adjudication_reasons: tuple[str, ...] = later(ADJUDICATION_REASONS)
+    adjudication_reasons: tuple[str, ...] = later(ADJUDICATION_REASONS, title="Reasons of an adjudication")
     """Adjudicators select one, and add their own words."""
-    adjudicate_own: bool = later(False)
+    adjudicate_own: bool = later(False, title="Adjudicate own labels")
     """Otherwise adjudicators cannot decide on items that they have labelled."""
-    own_statistics: bool = later(True)
+    own_statistics: bool = later(True, title="Annotators see their own statistics")
     """Their pace, agreement and changes."""
-    markdown: bool = later(True)
+    markdown: bool = later(True, title="Texts are Markdown")
     """Questions and responses are formatted, with code and mathematics; V shows them as they were written, which is
     what judges receive. Otherwise they are always shown so."""
     image_hosts: tuple[str, ...] = later(())
     """This server fetches images of items from these hosts and shows them. Images of other hosts are not loaded."""
-    families: dict[str, str] = later({})
+    families: dict[str, str] = later({}, title="Families of models")
     """For self-preference, by judge, model or system. The family of well-known models is read from their names."""
     slices: dict[str, tuple[tuple[str, str], ...]] = later({})
     """Name -> the conditions of a slice of the targets, such as ("scenario", "math"): it has those that meet all."""
     policies: tuple[dict[str, Any], ...] = later(())
     """The certificates of the policies whose verdicts stand without a person: `storage.reports.certificates`."""
-    training_required: bool = later(True)
+    training_required: bool = later(True, title="Training has to be passed")
     """The queue opens after the training is passed; until then the training is repeated. Otherwise it is done once."""
-    training_pass_mark: float = later(0.8, ge=0, le=1)
+    training_pass_mark: float = later(0.8, ge=0, le=1, title="Pass mark, share of the items")
     """The share of training items that have to be answered correctly."""
-    training_number: int = later(0, ge=0)
+    training_number: int = later(0, ge=0, title="Items of one training")
     """The least number of items of one training. When it is repeated, it has those that the annotator was asked least
     often, so others as long as there are. 0 for all items."""
-    tolerance: float = later(0, ge=0)
+    tolerance: float = later(0, ge=0, title="Tolerance of scores")
     """The maximum distance of a correct score from the known answer."""
-    weight_tolerance: float = later(5, ge=0, le=100)
+    weight_tolerance: float = later(5, ge=0, le=100, title="Tolerance of weights, percentage points")
     """The maximum distance of each aspect's weight from the known one."""
-    check_share: float = later(0, ge=0, le=0.5)
+    check_share: float = later(0, ge=0, le=0.5, title="Hidden checks, share of a queue")
     """The share of adjudicated targets in each queue. Annotators cannot tell them from other targets. All annotators
     get them, regardless of the overlap; the results are on the page Annotators."""
-    repeat_share: float = later(0, ge=0, le=0.2)
+    repeat_share: float = later(0, ge=0, le=0.2, title="Repeats, share of a queue")
     """The share of each queue of pairs, scores or answers that the annotator has labelled before, and cannot tell from
     others. The answers are stored apart from labels; the page Annotators has how many equal the first ones."""
-    agreed_share: float = later(0.0, ge=0, le=1)
+    agreed_share: float = later(0.0, ge=0, le=1, title="Share of agreed pairs that people label")
     """The share of the pairs on which judges agree that people label too, in the design of the study's first verdicts;
     0.1 in a new study."""
 

@@ -56,12 +56,12 @@ class Settings(WithCriteria):
     """Evaluation guidelines: meaning of each score, the paper's addition to the schema. Write them, or have a model
     draft them from rated examples (auto prompt, Appendix E). Empty: none."""
     rubric_in: Literal["criterion", "guidelines"] = Field(
-        default="criterion", exclude_if=lambda place: place == "criterion"
+        title="Place of the rubric", default="criterion", exclude_if=lambda place: place == "criterion"
     )
     """Where the prompts have the rubric of the criterion: below its definition, or as the evaluation guidelines, if
     there are no others (Figure 4, Appendix E)."""
     way: Literal["analyse, then rate", "score only"] = Field(
-        default="analyse, then rate", exclude_if=lambda way: way == "analyse, then rate"
+        title="Form of the reply", default="analyse, then rate", exclude_if=lambda way: way == "analyse, then rate"
     )
     """Form of the replies of peers and chair: "score only" is G-Eval's schema (Table 7)."""
     failing_peer: Literal["stops the trace", "left out"] = Field(

@@ -34,7 +34,9 @@ class PairSettings(WithCriteria):
     """Chain of thought: the judge gives reasons before it chooses. Off: the digit alone."""
     both_orders: bool = False
     """Ask twice, once in each order of the responses. Off: once, in an order drawn for each item."""
-    differing: Literal["a person decides", "neither", "JudgeBench"] = "a person decides"
+    differing: Literal["a person decides", "neither", "JudgeBench"] = Field(
+        "a person decides", title="If the orders differ"
+    )
     """The verdict if the two orders give different choices. "a person decides": no verdict, and the trace is
     disputed. "neither": a tie, as for MT-Bench (Zheng et al. 2023). "JudgeBench": the choice if the other order gave a
     tie, otherwise as "a person decides" (Tan et al. 2024). Each only if both replies were readable."""
@@ -72,7 +74,7 @@ class ScoreSettings(WithCriteria):
     """The criterion of the score, with its scale."""
     criteria: tuple[Criterion, ...] = ()
     """Further criteria that the same run judges, each with asks of its own; the verdict has an outcome for each."""
-    way: Literal["analyse, then rate", "score only"] = "analyse, then rate"
+    way: Literal["analyse, then rate", "score only"] = Field("analyse, then rate", title="Form of the reply")
     """Form of the reply: "analyse, then rate" is Analyze-Rate's, "score only" is G-Eval's."""
     samples: int = Field(default=1, ge=1, le=200)
     """Ratings that are averaged: both papers draw 20 at temperature 1. The mean of samples estimates G-Eval's sum

@@ -34,22 +34,6 @@ from storage.db import audit
 from storage.improvement import variants
 from storage.studies import studies
 
-# The names of settings that say more than those of the classes.
-NAMES: Mapping[str, str] = {
-    "criteria": "Further criteria",
-    "format": "Format of the criterion",
-    "outcome": "Asked for",
-    "words": "Maximum words",
-    "both_orders": "Both orders of the responses",
-    "shuffle_responses": "Shuffle the order of the responses",
-    "differing": "If the orders differ",
-    "unread": "A judge that cannot be read",
-    "samples": "Number of samples",
-    "chair": "Area chair",
-    "rubric_in": "Place of the rubric",
-    "way": "Form of the reply",
-    "dispute_threshold": "Disputed above this contention",
-}
 UNFOLDED = 2  # the number of scalar settings that are drawn outside the expander
 
 
@@ -58,7 +42,6 @@ class Layout:
     """How a form differs from one in the order and by the names of the settings class."""
 
     first: Sequence[str] = ()  # the settings beside the models, in their order; all others are in the expander
-    names: Mapping[str, str] = field(default_factory=lambda: NAMES)  # setting -> its name in the form
     shown: Mapping[str, Callable[[Draft], bool]] = field(default_factory=dict)
     """Setting -> whether it is drawn, by the settings before it. One that is not drawn keeps its value."""
     models: Mapping[str, int] = field(default_factory=dict)  # setting -> the number of models that the form starts with
@@ -97,7 +80,7 @@ class Layout:
     def _draw_settings(self, form: SettingsForm, draft: Draft, names: Sequence[str]) -> None:
         for name in names:
             if self._is_shown(name, draft):
-                info, label = form.settings.model_fields[name], self._label(name)
+                info, label = form.settings.model_fields[name], form.label(name)
                 if not _holds_criteria(info):
                     draft[name] = form.setting(name, label)
                 elif _is_list(info):
@@ -114,17 +97,14 @@ class Layout:
             minimum = 0 if NoneType in kinds else _limit(info, "min_length", 1)
             maximum = _limit(info, "max_length", 20) if _is_list(info) else 1
             count = self.models.get(name, minimum)
-            models[name] = settings_form.draw_models(form, name, self._label(name), minimum, maximum, count)
+            models[name] = settings_form.draw_models(form, name, form.label(name), minimum, maximum, count)
         return models
 
     def _is_shown(self, name: str, draft: Draft) -> bool:
         return name not in self.shown or self.shown[name](draft)
 
-    def _label(self, name: str) -> str:
-        return self.names.get(name) or name.replace("_", " ").capitalize()
 
-
-render = Layout(names={}).render
+render = Layout().render
 
 
 def _defaults(form: SettingsForm) -> Draft:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
 import annotated_types
@@ -48,6 +49,10 @@ class SettingsForm:
         description = help_text(self.settings, name)
         default = "" if info.is_required() else _format_default(info.get_default())
         return f"{description} Default: {default}." if default else description
+
+    def label(self, name: str) -> str:
+        """Return the name of a setting in the form."""
+        return label_of(self.settings.model_fields, name)
 
     def setting(self, name: str, label: str) -> Any:
         """Draw the widget for the type of a setting."""
@@ -95,52 +100,33 @@ class SettingsForm:
 
 
 def draw_field(info: FieldInfo, value: Any, **options: Any) -> Any:
-    """Draw the widget for the type of a field; `options` are those of the widget, such as its label."""
+    """Draw the widget for the type of a field; `options` are those of the widget, such as its label.
+
+    A number that may be None is None while nothing is entered.
+    """
+    kinds = [kind for kind in get_args(info.annotation) if kind is not NoneType] or [info.annotation]
     if get_origin(info.annotation) is Literal:
         values = get_args(info.annotation)
-        return st.selectbox(options=values, index=values.index(value) if value in values else 0, **options)
-    if info.annotation is bool:
+        index = values.index(value) if value in values else 0
+        return st.selectbox(options=values, index=index, format_func=_option_name, **options)
+    if bool in kinds:
         return st.toggle(value=bool(value), **options)
-    if info.annotation is int:
-        return st.number_input(value=int(value), step=1, **{**_number_limits(info), **options})
-    if info.annotation is float:
-        limits: Draft = {name: float(limit) for name, limit in _number_limits(info).items()}
-        return st.number_input(value=float(value), **{"step": 0.05, **limits, **options})
+    if int in kinds or float in kinds:
+        number, step = (int, 1) if int in kinds else (float, 0.05)
+        limits = {name: number(limit) for name, limit in _number_limits(info).items()}
+        return st.number_input(value=None if value is None else number(value), step=step, **{**limits, **options})
     return (st.text_input if info.get_default() else st.text_area)(value=str(value), **options)
 
 
-# The rules of a study: a widget for each field, with its description as help.
+def label_of(fields: Mapping[str, FieldInfo], name: str) -> str:
+    """Return the name of a field in a form: its title, or its own name."""
+    return fields[name].title or name.replace("_", " ").capitalize()
 
-ORDERS = {
-    "shuffled": "A different random order for each annotator",
-    "fixed": "The order of the items",
-    "informative": "Most informative first",
-    "counterbalanced": "Counterbalanced over annotators and items",
-    "as_given": "The item's order for everybody",
-}
-# The names of fields that say more than those of the class.
-NAMES = {
-    "overlap": "Labels per target",
-    "lease_minutes": "Lease, minutes",
-    "reveal": "Reveal judges after a blind label",
-    "order": "Order of a queue",
-    "response_order": "Order of responses",
-    "response_order_reason": "Reason for the item's order",
-    "groups": "Annotators by scenario",
-    "adjudication_reasons": "Reasons of an adjudication",
-    "own_statistics": "Annotators see their own statistics",
-    "adjudicate_own": "Adjudicate own labels",
-    "agreed_share": "Share of agreed pairs that people label",
-    "markdown": "Texts are Markdown",
-    "families": "Families of models",
-    "training_required": "Training has to be passed",
-    "training_number": "Items of one training",
-    "training_pass_mark": "Pass mark, share of the items",
-    "check_share": "Hidden checks, share of a queue",
-    "repeat_share": "Repeats, share of a queue",
-    "tolerance": "Tolerance of scores",
-    "weight_tolerance": "Tolerance of weights, percentage points",
-}
+
+def _option_name(value: Any) -> str:
+    return str(value).replace("_", " ")
+
+
 # How a field is written that has lines with two parts.
 LINES = {
     "groups": "One scenario a line, such as: math: annotator 1, annotator 2.",
@@ -148,28 +134,16 @@ LINES = {
 }
 
 
-# What a widget shows of values, or does not allow beyond the limits of the class.
-OPTIONS: Mapping[str, Draft] = {
-    "overlap": {"max_value": 100},
-    "lease_minutes": {"max_value": 10_000},
-    "order": {"format_func": ORDERS.__getitem__},
-    "response_order": {"format_func": ORDERS.__getitem__},
-    "agreed_share": {"step": 0.05},
-    "tolerance": {"step": 0.5},
-    "weight_tolerance": {"step": 1.0},
-}
-
-
 def draw_rule(rules: StudyRules, name: str) -> Any:
     """Draw the widget of a rule, and return what is entered: of a list its lines that are not blank."""
     value, help = getattr(rules, name), help_text(StudyRules, name)
-    label = NAMES.get(name) or name.replace("_", " ").capitalize()
+    fields = StudyRules.model_fields
     if not isinstance(value, tuple | dict):
-        return draw_field(StudyRules.model_fields[name], value, label=label, help=help, **OPTIONS.get(name, {}))
+        return draw_field(fields[name], value, label=label_of(fields, name), help=help)
     if isinstance(value, dict):
         value = [f"{key}: {own if isinstance(own, str) else ', '.join(own)}" for key, own in value.items()]
     help = f"{LINES.get(name, 'One a line.')} {help}"
-    text = st.text_area(label, "\n".join(value), height=110, help=help)
+    text = st.text_area(label_of(fields, name), "\n".join(value), height=110, help=help)
     return [line for line in (" ".join(line.split()) for line in text.splitlines()) if line]
 
 
@@ -219,57 +193,24 @@ def _format_default(value: Any) -> str:
 #
 # The settings of a model's calls: shared by all models of a run, or a judge's own.
 
-FORMATS = ("auto", "json", "text")
-# Every setting of a call and its label, in the order of the form.
-LABELS = {
-    "answer_format": "Answer format",
-    "temperature": "Temperature",
-    "top_p": "Top p",
-    "max_tokens": "Maximum reply length, tokens",
-    "max_tokens_ceiling": "Maximum after a cut-off, tokens",
-    "transcript_tokens": "Transcripts in a prompt, tokens",
-    "reasoning_effort": "Reasoning effort",
-    "seed": "Sampling seed",
-    "timeout": "Timeout, seconds",
-    "prompt_price": "Price of prompts, $ per million tokens",
-    "completion_price": "Price of replies, $ per million tokens",
-    "system": "System message",
-    "extra": "Additional fields of the request, in YAML; they are stored, so enter no key",
-}
-# The lowest and the highest number of a setting, and its step; integers if the step is one.
-LIMITS: Mapping[str, tuple[float, float | None, float]] = {
-    "temperature": (0.0, 2.0, 0.1),
-    "top_p": (0.0, 1.0, 0.05),
-    "max_tokens": (1, None, 256),
-    "max_tokens_ceiling": (1, None, 1024),
-    "transcript_tokens": (100, None, 1000),
-    "seed": (0, None, 1),
-    "timeout": (0.1, None, 10.0),
-    "prompt_price": (0.0, None, 0.1),
-    "completion_price": (0.0, None, 0.1),
-}
+# Every setting of a call, in the order of the form.
+SETTINGS = [name for name in Spec.model_fields if name not in ("model", "address", "key_variable")]
 
 
 def _draw(name: str, value: Any, key: str, placeholder: str, problems: list[str]) -> Any:
     """Draw one setting; returns its value, or None if it is not set."""
-    label, help = LABELS[name], help_text(Spec, name)
-    if name in ("answer_format", "reasoning_effort"):
-        options = list(FORMATS if name == "answer_format" else REASONING_EFFORTS)
-        options += [value] if value and value not in options else []
-        return st.selectbox(
-            label,
-            options,
-            index=options.index(value) if value else None,
-            key=key,
-            help=help,
-            placeholder=placeholder,
-        )
-    if name == "system":
-        return str(st.text_area(label, value or "", key=key, help=help, height=70)).strip() or None
+    info, label = Spec.model_fields[name], label_of(Spec.model_fields, name)
+    help = help_text(Spec, name)
     if name == "extra":
         return _draw_extra(value, label, key, help, problems)
-    lowest, highest, step = LIMITS[name]
-    return st.number_input(label, lowest, highest, value=value, step=step, key=key, help=help, placeholder=placeholder)
+    if name == "system":
+        return str(st.text_area(label, value or "", key=key, help=help, height=70)).strip() or None
+    if name not in ("answer_format", "reasoning_effort"):
+        return draw_field(info, value, label=label, key=key, help=help, placeholder=placeholder)
+    options = list(REASONING_EFFORTS if name == "reasoning_effort" else get_args(info.annotation))
+    options += [value] if value and value not in options else []
+    index = options.index(value) if value else None
+    return st.selectbox(label, options, index=index, key=key, help=help, placeholder=placeholder)
 
 
 def _draw_extra(value: Any, label: str, key: str, help: str, problems: list[str]) -> Draft | None:
@@ -397,7 +338,7 @@ def _draw_more(key: str, spec: Draft, problems: list[str]) -> Draft:
         ).strip()
         if VARIABLE_NAME.fullmatch(variable) and variable not in os.environ:
             st.caption(f":material/warning: {escape_markdown(variable)} is not set where Tiebreak runs.")
-        own = {name: _draw(name, spec.get(name), f"{key}{name}", "shared setting", problems) for name in LABELS}
+        own = {name: _draw(name, spec.get(name), f"{key}{name}", "shared setting", problems) for name in SETTINGS}
     return scale_form.drop_empty({"address": address, "key_variable": variable, **own})
 
 
@@ -430,7 +371,8 @@ def draw_shared_settings(form: SettingsForm) -> Draft:
     """Draw the settings of all models that do not override them; returns every one that is set."""
     values = Spec(**{"model": "", **_shared_settings(form.start)}).model_dump(mode="json")
     draft = {
-        name: _draw(name, values.get(name), form.key(name), "the provider's default", form.problems) for name in LABELS
+        name: _draw(name, values.get(name), form.key(name), "the provider's default", form.problems)
+        for name in SETTINGS
     }
     return {name: value for name, value in draft.items() if value is not None}
 
@@ -460,7 +402,7 @@ def _as_models(value: Any) -> list[Draft]:
 def _shared_settings(start: Draft) -> Draft:
     defaults = Spec(model="")
     specs = [
-        {name: model["spec"].get(name, getattr(defaults, name)) for name in LABELS} for model in iter_models(start)
+        {name: model["spec"].get(name, getattr(defaults, name)) for name in SETTINGS} for model in iter_models(start)
     ]
     if not specs:
         return {}

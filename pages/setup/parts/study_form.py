@@ -15,7 +15,6 @@ from core.formats.study_records import CriterionRecord, StudyRules
 from core.formats.text import temporary_folder
 from core.items import Criterion
 from core.labels import Kind, Scale, Value
-from core.remote_images import normalize_host
 from core.transcripts import ERROR_CATEGORY
 from core.wording import format_count
 from pages.parts import downloads, numbers, permissions, resources, shell
@@ -60,32 +59,25 @@ def _read_rules(entered: Mapping[str, Any]) -> dict[str, Any]:
     reason = " ".join(entered["response_order_reason"].split())
     if entered["response_order"] == "as_given" and not reason:
         raise TiebreakError("The item's order of responses for everybody needs a reason.")
+    groups = {
+        scenario: tuple(dict.fromkeys(map(annotators.normalize_name, names.split(","))))
+        for scenario, names in map(_pair, entered["groups"])
+    }
     return {
         **entered,
         "response_order_reason": reason,
         "annotators": tuple(dict.fromkeys(map(annotators.normalize_name, entered["annotators"]))),
-        "groups": dict(map(_group, entered["groups"])),
-        "adjudication_reasons": tuple(dict.fromkeys(entered["adjudication_reasons"])),
-        "image_hosts": tuple(dict.fromkeys(map(normalize_host, entered["image_hosts"]))),
-        "families": dict(map(_family, entered["families"])),
+        "groups": groups,
+        "families": dict(map(_pair, entered["families"])),
     }
 
 
-def _group(line: str) -> tuple[str, tuple[str, ...]]:
-    """Return scenario and annotators of a line such as "math: annotator 1, annotator 2"."""
-    scenario, colon, names = line.partition(":")
-    listed = [name for name in names.split(",") if name.strip()]
-    if not colon or not scenario.strip() or not listed:
-        raise TiebreakError(f"This should be a scenario, a colon and names: {line[:60]!r}.")
-    return scenario.strip(), tuple(dict.fromkeys(map(annotators.normalize_name, listed)))
-
-
-def _family(line: str) -> tuple[str, str]:
-    """Return name and family of a line such as "my-judge: OpenAI"; a name may have colons."""
-    name, _, family = line.rpartition(":")
-    if not name.strip() or not family.strip():
-        raise TiebreakError(f"This should be a name, a colon and a family: {line[:60]!r}.")
-    return name.strip(), family.strip()
+def _pair(line: str) -> tuple[str, str]:
+    """Return the parts of a line such as "my-judge: OpenAI"; the first may have colons."""
+    name, _, value = line.rpartition(":")
+    if not name.strip() or not value.strip():
+        raise TiebreakError(f"This should be a name, a colon and what belongs to it: {line[:60]!r}.")
+    return name.strip(), value.strip()
 
 
 # Renaming, archiving and deleting a study, deleting its runs, and restoring what was deleted.
@@ -317,14 +309,7 @@ def _draw_gold_export(study: studies.Study) -> None:
             run_names,
             key="gold_judges",
             placeholder="None: gold is people's decisions",
-            help="Their source is `judges`. Do not select a run that is evaluated with this gold.",
-        )
-    if judges:
-        selected = escape_markdown(", ".join(judges))
-        st.warning(
-            f"Values with the source `judges` are verdicts of {selected}: do not evaluate these runs, or other runs of "
-            "their judges, with this file.",
-            icon=":material/warning:",
+            help="Their source is `judges`. Do not evaluate these runs, or other runs of their judges, with this file.",
         )
     options = GoldOptions(tuple(judges), judge_columns, pseudonyms)
     with_policy = bool(study.rules.policies) and st.toggle(

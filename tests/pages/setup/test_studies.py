@@ -179,7 +179,7 @@ def test_guidelines_and_rules_are_saved_and_the_item_s_order_of_responses_with_a
     app.text_area[1].set_value("Read both.")
     app.number_input[0].set_value(5)
     submit(app, "Save").run()
-    next(box for box in app.selectbox if box.label == "Order of responses").set_value("The item's order for everybody")
+    next(box for box in app.selectbox if box.label == "Order of responses").set_value("as given")
     submit(app, "Save").run()
     assert "needs a reason" in page_text(app)
     next(field for field in app.text_area if field.label.startswith("Reason for")).set_value("2 revises 1.")
