@@ -313,7 +313,7 @@ def compare_runs(
         "criterion": dataset.criterion,
         "reference": str(compared.reference),
         "settings": _setting_rows(compared),
-        "texts": [{"path": one.path, **_by_run(compared, one.texts)} for one in compared.texts],
+        "texts": [{"path": one.path, **_by_run(compared, one.values)} for one in compared.texts],
         "runs": rows,
         "pairs": pairs,
         **({"changed": changes} if items else {}),

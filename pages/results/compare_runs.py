@@ -7,18 +7,17 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.formats.tables import Column, Table
+from core.formats.tables import Table
 from core.statistics import catalogue
 from core.statistics.data.dataset import Dataset
-from core.statistics.reports.run_comparison import Pair, RunComparison, RunFigures
+from core.statistics.reports.run_comparison import RunComparison
 from core.wording import short_names
-from pages.parts import live, numbers, resources, shell
+from pages.parts import live, resources, shell
 from pages.parts.charts import ChartData
 from pages.parts.text import escape_markdown
 from pages.results import renderer
 from pages.results.parts import alignment_data, item_drilldown
 from storage.reports import run_comparison as report
-from storage.reports.judge_costs import RunCost
 from storage.runs import runs
 from storage.studies.studies import Study
 
@@ -26,9 +25,6 @@ from storage.studies.studies import Study
 Scope = tuple[str, str, str | None]
 PAGE = "compare_runs"
 PARAMETER = "runs"
-ALL_CHANGES = "all changes"
-# Changes from one value to another whose counts are listed.
-MAX_TRANSITIONS = 6
 # Pairs with a sentence: the table has all.
 MAX_SENTENCES = 3
 # Statistics that the chart shows: the first that the runs have.
@@ -143,44 +139,17 @@ def runs_result(compared: report.ComparedRuns, comparison: RunComparison) -> ren
     """Return a sentence for each pair, and each run against the reference, as a chart and a table with costs."""
     titles = short_names(list(compared.columns))
     shown = next((name for name in DRAWN if any(name in one.estimates for one in comparison.figures)), None)
-    columns, in_file = run_columns(compared, comparison, titles), report.run_rows(compared, comparison)
+    columns = report.run_columns(compared, comparison, titles)
     return renderer.Result(
         title="Each run",
         headline=" ".join(report.summarize(comparison, titles)[:MAX_SENTENCES]) if comparison.pairs else "",
         figures=[] if shown is None else [run_chart(shown, titles, comparison)],
-        tables=[Table("runs", comparison.figures, columns, in_file)],
+        tables=[Table("runs", comparison.figures, columns)],
         caption="Statistics are of targets with a verdict and a reference (n): a missing verdict is left out here, "
         "whereas the page Judges counts it as an error unless chosen otherwise. κ is Cohen's. *Targets* are all of the "
         "run. Tokens and seconds are those of a trace; with dollars they count a reused reply as the call that was "
-        "made. *Paid* is without reused replies; *Calls* are all, those reused in brackets.",
+        "made. *Paid*, in dollars, is without reused replies. Dollars are unknown without the price of a model.",
     )
-
-
-def run_columns(compared: report.ComparedRuns, comparison: RunComparison, titles: Mapping[str, str]) -> list[Column]:
-    """Return the columns of runs, with the costs of each."""
-
-    def cost(row: RunFigures) -> RunCost:
-        return compared.costs[compared.columns[row.name]]
-
-    def priced(row: RunFigures, text: str) -> str:
-        return "price unknown" if cost(row).unpriced else text
-
-    return [
-        Column("Run", lambda row: titles[row.name]),
-        *report.estimate_columns(comparison.figures),
-        Column("n", lambda row: numbers.format_value(report.most_items(row)), "figure"),
-        Column("Targets", "targets", "count"),
-        Column("No verdict", "no_verdict", "count"),
-        Column("$ per 1,000", lambda row: priced(row, _number(cost(row).dollars_per_thousand, 2)), "figure"),
-        Column("Paid", lambda row: priced(row, numbers.format_dollars(cost(row).paid_dollars)), "figure"),
-        Column("Tokens", lambda row: _number(cost(row).tokens_per_trace, 0), "figure"),
-        Column("Seconds", lambda row: _number(cost(row).seconds_per_trace, 2), "figure"),
-        Column("Calls", lambda row: f"{cost(row).calls:,} ({cost(row).reused:,})", "figure"),
-    ]
-
-
-def _number(value: float | None, digits: int) -> str:
-    return "–" if value is None else f"{value:,.{digits}f}"
 
 
 def run_chart(statistic: str, titles: Mapping[str, str], comparison: RunComparison) -> renderer.Intervals:
@@ -218,13 +187,11 @@ def draw_changes(study: Study, compared: report.ComparedRuns, dataset: Dataset, 
         names = short_names(list(compared.columns))
         titles = {f"{names[pair.first]} → {names[pair.second]}": pair for pair in changed}
         pair = titles[alignment_data.choose("Pair", list(titles), "compared", on_change=item_drilldown.pick)]
-        transition = choose_transition(dataset, pair)
     drilldown = report.changed(
         dataset,
         pair.first,
         pair.second,
         titles=names,
-        transition=transition,
         viewer=shell.current_annotator(),
     )
     item = item_drilldown.draw_drilldown(drilldown)
@@ -232,19 +199,6 @@ def draw_changes(study: Study, compared: report.ComparedRuns, dataset: Dataset, 
         item_drilldown.draw_detail(study, item)
     elif drilldown.items:
         st.caption("Click a row to open the item.")
-
-
-def choose_transition(dataset: Dataset, pair: Pair) -> report.Transition | None:
-    """Draw the choice of a change from one value to another; None for all."""
-    counts = report.transitions(dataset, pair.first, pair.second)
-    titles = {f"{first} → {second}": (first, second) for first, second in counts}
-    if len(titles) < 2:
-        return None
-    chosen = alignment_data.choose("Change", [ALL_CHANGES, *titles], "change", on_change=item_drilldown.pick)
-    listed = [f"{title}: {counts[transition]:,}" for title, transition in list(titles.items())[:MAX_TRANSITIONS]]
-    more = f" · {len(titles) - MAX_TRANSITIONS} more" if len(titles) > MAX_TRANSITIONS else ""
-    st.caption(escape_markdown(" · ".join(listed)) + more, width="content")
-    return titles.get(chosen)
 
 
 draw_page(

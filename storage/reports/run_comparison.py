@@ -1,40 +1,35 @@
 """Runs compared with each other: differing settings, changed verdicts, costs, agreement and accuracy.
 
-Verdicts are loaded for the compared runs only, as arrays. A run that has several conclusions on a target, one for each
-judge, has a column for each judge.
+A run that has several conclusions on a target, one for each judge, has a column for each judge.
 """
 
 import difflib
-import json
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sqlalchemy import Engine, Text, select
-from sqlalchemy import cast as sql_cast
+from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.formats.tables import Column, in_file, records
 from core.statistics import catalogue
-from core.statistics.data.arrays import Estimate, Ints
-from core.statistics.data.dataset import Dataset, Frames, build_datasets, encode_opinions
+from core.statistics.data.arrays import Estimate
+from core.statistics.data.dataset import Dataset, build_datasets
 from core.statistics.reports.run_comparison import Pair, RunComparison, RunFigures, changed_targets, compare_runs
 from core.wording import equate_p, format_count, format_estimate
 from storage.db import connections
-from storage.db.tables import OpinionRow, RunRow, TraceRow
-from storage.labels import designs, labels, targets
-from storage.reports import alignment, chosen_labels, references
-from storage.reports.alignment import comparable_scales
-from storage.reports.chosen_labels import DISPUTED_TARGETS, NOTHING, Choices
-from storage.reports.disagreements import MAX_LISTED, NO_VERDICT, Drilldown, format_value, list_places, value_of
+from storage.db.tables import RunRow
+from storage.reports import alignment, references
+from storage.reports.alignment import AlignmentData, comparable_scales, load_data, load_judge_opinions
+from storage.reports.chosen_labels import DISPUTED_TARGETS
+from storage.reports.disagreements import MAX_LISTED, Drilldown, list_places
 from storage.reports.judge_costs import RunCost, cost_by_run
-from storage.reports.opinions import find_scales, frame_panel, with_values
+from storage.reports.opinions import with_texts
 from storage.reports.references import Reference
 from storage.runs import runs
 from storage.runs.runs import Run
@@ -53,29 +48,25 @@ NO_ESTIMATE = Estimate(None, None, None, 0, 0, 0, 0)
 
 
 @dataclass(frozen=True)
-class SettingDifference:
-    """A setting with different values."""
+class Difference:
+    """A setting or a template with different values."""
 
     path: str
     """Names with dots between them, as axes of experiments name settings: `judges.0.model`."""
     values: tuple[str, ...]
     """One for each run."""
 
-
-@dataclass(frozen=True)
-class TextDifference:
-    """A text, such as a template, with different values."""
-
-    path: str
-    texts: tuple[str | None, ...]
-    """One for each run; None if the run has no such text."""
+    @property
+    def is_text(self) -> bool:
+        """Whether a value is compared by line."""
+        return any("\n" in value or len(value) > MAX_VALUE for value in self.values)
 
     def lines(self, other: int) -> list[str]:
         """Return the lines of a unified diff from the first run's text to another's; empty if they are equal.
 
         The first character of a line is "+", "-" or " ", or the line states its place: "@@ -1,3 +1,4 @@".
         """
-        first, second = ((self.texts[place] or "").splitlines() for place in (0, other))
+        first, second = (self.values[place].splitlines() for place in (0, other))
         return list(difflib.unified_diff(first, second, lineterm="", n=CONTEXT_LINES))[2:]
 
 
@@ -88,19 +79,31 @@ class ComparedRuns:
     """Column of the datasets -> the id of its run."""
     datasets: tuple[Dataset, ...]
     """One for each kind and criterion with a scale, the largest first; pooled criteria are "all"."""
-    reference: Reference
+    data: AlignmentData
+    """Of the study, with the reference and the targets that its values are of."""
     costs: Mapping[int, RunCost]
-    settings: tuple[SettingDifference, ...]
-    texts: tuple[TextDifference, ...]
-    """Templates and other long settings that differ."""
-    choices: Choices = NOTHING
-    """Values of the reference that are mainly of disputed targets; those of other targets are left out."""
+    differences: tuple[Difference, ...]
     reference_runs: frozenset[int] = frozenset()
     """The ids of the runs whose verdicts are the reference."""
 
+    @property
+    def reference(self) -> Reference:
+        """What runs are compared with."""
+        return self.data.reference
+
+    @property
+    def settings(self) -> list[Difference]:
+        """The short values that differ."""
+        return [one for one in self.differences if not one.is_text]
+
+    @property
+    def texts(self) -> list[Difference]:
+        """Templates and other long settings that differ."""
+        return [one for one in self.differences if one.is_text]
+
     def note(self, dataset: Dataset) -> str:
         """Return that the figures of a reference are of disputed targets; empty if they are of all."""
-        return self.choices.note(dataset.kind, dataset.criterion)
+        return self.data.choices.note(dataset.kind, dataset.criterion)
 
     @property
     def keys(self) -> list[tuple[str, str]]:
@@ -129,7 +132,7 @@ class ComparedRuns:
         """Return the figures of a dataset, with every two columns of different runs."""
         own = frozenset(name for name, run in self.columns.items() if run in self.reference_runs)
         found = compare_runs(dataset, self.pairs(dataset), unmatched=own, resamples=resamples)
-        return replace(found, population=self.choices.population(dataset.kind, dataset.criterion))
+        return replace(found, population=self.data.choices.population(dataset.kind, dataset.criterion))
 
 
 def load(engine: Engine, study: Study, names: Sequence[str], reference: str | None = None) -> ComparedRuns:
@@ -139,36 +142,25 @@ def load(engine: Engine, study: Study, names: Sequence[str], reference: str | No
         raise TiebreakError(f"Choose 2 to {MAX_RUNS} runs to compare.")
     with connections.reading(engine) as session:
         chosen = find_runs(session, study.id, names)
-        run_ids = [run.id for run in chosen]
-        opinions = _conclusions(session, study.id, chosen)
-        named = references.resolve(session, study.id, reference)
-        given = opinions[opinions["value"].notna()] if len(opinions) else opinions
-        scales = comparable_scales(opinions, find_scales(session, study, [frame_panel(given)]) if len(given) else {})
-        gold = references.frame(session, study.id, named, scales)
-        stored = labels.frame(session, study.id)
-        scales = with_values(scales, gold, stored)
-        design = None if named.type == "debate" else designs.frame(session, study.id)
-        people = chosen_labels.keep_drawn(stored, design)
-        gold = chosen_labels.keep_drawn(gold, design)
-        disputed = targets.frame(session, study.id).loc[list(references.disputed_targets(session, study.id))]
-        own = references.debate_run_ids(session, study.id, named.name) if named.type == "debate" else []
-        costs = cost_by_run(session, run_ids)
-    encoded = list(encode_opinions(opinions, scales, "criterion")) if len(opinions) else []
-    of_everybody = named.type in ("gold", "majority", "mean")
-    found = chosen_labels.find(people, gold, encoded, disputed, of_everybody=of_everybody, design=design)
-    gold = chosen_labels.keep_disputed(gold, found.of_reference)
-    datasets = list(build_datasets(Frames(people, opinions, gold, scales, design=design), "all"))
+        loaded = load_judge_opinions(session, study)
+        costs = cost_by_run(session, [run.id for run in chosen])
+    opinions = _conclusions(loaded.values, chosen)
+    data = load_data(engine, study, reference, loaded)
+    own: list[int] = []
+    if data.reference.type == "debate":
+        with connections.reading(engine) as session:
+            own = references.debate_run_ids(session, study.id, data.reference.name)
+    scales = comparable_scales(opinions, data.scales)
+    datasets = list(build_datasets(replace(data, opinions=opinions, scales=scales), "all"))
     datasets.sort(key=lambda dataset: -max(int(judge.asked.sum()) for judge in dataset.judges.values()))
     columns = dict(opinions[["judge", "run"]].drop_duplicates().itertuples(index=False, name=None))
-    order = sorted(columns, key=lambda name: (run_ids.index(columns[name]), name))
+    places = {run.id: place for place, run in enumerate(chosen)}
+    order = sorted(columns, key=lambda name: (places[columns[name]], name))
     datasets = [
         replace(one, judges={name: one.judges[name] for name in order if name in one.judges}) for one in datasets
     ]
-    short, long = setting_differences([_settings(run) for run in chosen])
-    texts = (*text_differences([run.prompts for run in chosen]), *long)
-    return ComparedRuns(
-        tuple(chosen), columns, tuple(datasets), named, costs, tuple(short), texts, found, frozenset(own)
-    )
+    found = differences([_settings(run) for run in chosen], [run.prompts for run in chosen])
+    return ComparedRuns(tuple(chosen), columns, tuple(datasets), data, costs, tuple(found), frozenset(own))
 
 
 def find_runs(session: Session, study_id: int, names: Sequence[str]) -> list[Run]:
@@ -190,59 +182,40 @@ def _settings(run: Run) -> dict[str, object]:
     return about | {"pairs": run.pairs, "extractor": run.extractor} | {k: v for k, v in own.items() if k != "prompts"}
 
 
-def _conclusions(session: Session, study_id: int, chosen: Sequence[Run]) -> "pd.DataFrame":
-    """Return the verdicts of runs, one per row, with the columns of `opinion_frame` and the column `judge`.
+def _conclusions(opinions: "pd.DataFrame", chosen: Sequence[Run]) -> "pd.DataFrame":
+    """Return the verdicts of runs, one per row, with the name of the run as `judge`, or of the run and a judge.
 
     A run without verdicts on its targets has the last opinions of its judges.
     """
-    import pandas as pd
-
-    columns = (col(OpinionRow.run_id), col(OpinionRow.trace_id), col(OpinionRow.target_id), col(OpinionRow.judge))
-    query = (
-        select(*columns, sql_cast(col(OpinionRow.value), Text))
-        .join(TraceRow, col(TraceRow.id) == col(OpinionRow.trace_id))
-        .order_by(col(OpinionRow.id))
-    )
-
-    def read(stage: str, run_ids: Sequence[int]) -> list[tuple[int, int, int, str, str | None]]:
-        rows = session.execute(query.where(col(TraceRow.run_id).in_(run_ids), col(OpinionRow.stage) == stage))
-        return [(run, trace, target, judge, value) for run, trace, target, judge, value in rows]
-
-    rows = read("verdict", [run.id for run in chosen])
-    without = {run.id for run in chosen} - {row[0] for row in rows}
-    rows += read("last", sorted(without)) if without else []
-    if not rows:
-        return pd.DataFrame(columns=["judge", "run"])
-    run_ids, trace_ids, target_ids, raters, texts = zip(*rows, strict=True)
-    parsed = {text: json.loads(text) for text in set(texts) if text is not None}  # a run has few distinct values
-    frame = targets.frame(session, study_id).reindex(np.array(target_ids)).reset_index(drop=True)
-    frame["trace"], frame["run"] = np.array(trace_ids), np.array(run_ids)
-    frame["rater"], frame["value"] = list(raters), pd.Series([parsed.get(text) for text in texts], dtype=object)
-    again = frame.assign(target=np.array(target_ids)).duplicated(["run", "target"])
-    several = set(frame.loc[again, "run"])  # with several conclusions on one target
     names = {run.id: run.name for run in chosen}
-    frame["judge"] = [
-        f"{names[run]} · {rater}" if run in several else names[run] for run, rater in zip(run_ids, raters, strict=True)
+    own = with_texts(opinions[opinions["run"].isin(names) & (opinions["stage"] != "first")])
+    has_verdict = own["run"].isin(own.loc[own["stage"] == "verdict", "run"])
+    own = own[(own["stage"] == "verdict") | ~has_verdict]
+    several = set(own.loc[own.duplicated(["run", "item", "kind", "criterion", "part"]), "run"])
+    judges = [
+        f"{names[run]} · {rater}" if run in several else names[run]
+        for run, rater in zip(own["run"], own["rater"], strict=True)
     ]
-    return frame
+    return own.assign(judge=judges)
 
 
-def estimate_columns(rows: Sequence[RunFigures | Pair], only_in_file: Collection[str] = ()) -> list[Column]:
+def estimate_columns(rows: Sequence[RunFigures | Pair]) -> list[Column]:
     """Return the columns of the statistics that rows have: value, interval and n of each."""
     names = dict.fromkeys(name for row in rows for name in row.estimates)
     columns = []
     for name in names:
-        title = "" if name in only_in_file else catalogue.BY_ID[name].short
+        short = catalogue.BY_ID[name].short
         columns += [
-            Column(title, partial(_interval, name), "estimate", f"{name} {name}_low {name}_high"),
+            Column(short, partial(_interval, name), "estimate", f"{name} {name}_low {name}_high"),
             Column("", partial(_items, name), key=f"{name}_n"),
         ]
     return columns
 
 
-def most_items(row: RunFigures | Pair) -> int | None:
-    """Return the n of a row: of the statistic with the most targets; None without one."""
-    return max((estimate.items for estimate in row.estimates.values()), default=None)
+def most_items(row: RunFigures | Pair) -> str:
+    """Return the n of a row: of the statistic with the most targets; a dash without one."""
+    most = max((estimate.items for estimate in row.estimates.values()), default=None)
+    return "–" if most is None else f"{most:,}"
 
 
 def _interval(name: str, row: RunFigures | Pair) -> tuple[float | None, ...]:
@@ -254,28 +227,36 @@ def _items(name: str, row: RunFigures | Pair) -> int:
     return row.estimates.get(name, NO_ESTIMATE).items
 
 
-COST_COLUMNS = (
-    in_file("calls reused tokens_per_trace seconds_per_trace"),
-    in_file("dollars_per_thousand", "dollars_per_1000"),
-    Column("", lambda cost: None if cost.unpriced else cost.paid_dollars, key="paid_dollars"),
-    in_file("unpriced"),
-)
+def run_columns(
+    compared: ComparedRuns, comparison: RunComparison, titles: Mapping[str, str] | None = None
+) -> tuple[Column, ...]:
+    """Return the columns of runs, with the costs of each; `titles` are other names of columns on a page."""
+    names = titles or {}
+
+    def cost(row: RunFigures) -> RunCost:
+        return compared.costs[compared.columns[row.name]]
+
+    return (
+        Column("Run", lambda row: names.get(row.name, row.name)),
+        in_file("name", "run"),
+        *estimate_columns(comparison.figures),
+        Column("n", most_items, "figure"),
+        Column("Targets", "targets", "count", "targets"),
+        Column("No verdict", "no_verdict", "count", "no_verdict"),
+        Column("", lambda _: comparison.population, key="population"),
+        Column("$ per 1,000", lambda row: cost(row).dollars_per_thousand, "estimate", "dollars_per_1000"),
+        Column("Paid", lambda row: None if cost(row).unpriced else cost(row).paid_dollars, "estimate", "paid_dollars"),
+        Column("Tokens", lambda row: cost(row).tokens_per_trace, "estimate", "tokens_per_trace"),
+        Column("Seconds", lambda row: cost(row).seconds_per_trace, "estimate", "seconds_per_trace"),
+        Column("Calls", lambda row: cost(row).calls, "count", "calls"),
+        Column("Reused", lambda row: cost(row).reused, "count", "reused"),
+        Column("", lambda row: cost(row).unpriced, key="unpriced"),
+    )
 
 
 def run_rows(compared: ComparedRuns, comparison: RunComparison) -> list[dict[str, object]]:
     """Return one row for each column: targets, statistics with intervals, and the costs of its run."""
-    columns = (
-        in_file("name targets no_verdict", "run targets no_verdict"),
-        Column("", lambda _: comparison.population, key="population"),
-        *estimate_columns(comparison.figures),
-    )
-    costs = [compared.costs[compared.columns[figures.name]] for figures in comparison.figures]
-    both = zip(records(comparison.figures, columns), records(costs, COST_COLUMNS), strict=True)
-    return [figures | cost for figures, cost in both]
-
-
-# Statistics of pairs that the table leaves out: a screen has no room for them beside κ and the changed verdicts.
-ONLY_IN_FILE = ("percent", "gwet_ac1")
+    return records(comparison.figures, run_columns(compared, comparison))
 
 
 def pair_columns(comparison: RunComparison, titles: Mapping[str, str] | None = None) -> tuple[Column, ...]:
@@ -284,19 +265,20 @@ def pair_columns(comparison: RunComparison, titles: Mapping[str, str] | None = N
     `titles` are other names of columns on a page.
     """
     names = titles or {}
+    share = "changed_share.value changed_share.low changed_share.high"
+    difference = "difference.difference difference.low difference.high"
     return (
         Column("First", lambda pair: names.get(pair.first, pair.first)),
         Column("Second", lambda pair: names.get(pair.second, pair.second)),
-        Column("Changed verdicts", _changed, "figure"),
-        Column("Difference", "difference.difference difference.low difference.high", "estimate"),
-        Column("p", "difference.p_corrected", "p"),
-        Column("n", "difference.items", "count"),
         in_file("first second targets changed"),
-        in_file("changed_share.value changed_share.low changed_share.high", "changed_share changed_low changed_high"),
-        *estimate_columns(comparison.pairs, ONLY_IN_FILE),
-        Column("n of both", lambda pair: "–" if most_items(pair) is None else f"{most_items(pair):,}", "figure"),
-        in_file("statistic difference.difference difference.low difference.high"),
-        in_file("difference.items difference.p_bootstrap difference.p_corrected", "n p p_corrected"),
+        Column("Changed verdicts", _changed, "figure"),
+        in_file(share, "changed_share changed_low changed_high"),
+        Column("Difference", difference, "estimate", "difference low high"),
+        in_file("statistic difference.p_bootstrap", "statistic p"),
+        Column("p", "difference.p_corrected", "p", "p_corrected"),
+        Column("n", "difference.items", "count", "n"),
+        *estimate_columns(comparison.pairs),
+        Column("n of both", most_items, "figure"),
         Column("", lambda _: comparison.population, key="population"),
         Column("Note", "difference.reason", key="reason"),
     )
@@ -336,26 +318,6 @@ def _sentence(pair: Pair, titles: Mapping[str, str], population: str) -> str:
 
 # The targets on which two runs have different verdicts.
 
-# A verdict of the first run and one of the second, as `format_value` writes them.
-Transition = tuple[str, str]
-
-
-def transitions(dataset: Dataset, first: str, second: str) -> dict[Transition, int]:
-    """Return how often a verdict of the first column became another one of the second, the most frequent first.
-
-    Empty for a scale of numbers.
-    """
-    if not dataset.scale.categories:
-        return {}
-    places = np.flatnonzero(changed_targets(dataset, first, second))
-    pairs = zip(*(_texts(dataset, name, places) for name in (first, second)), strict=True)
-    return dict(Counter(pairs).most_common())
-
-
-def _texts(dataset: Dataset, name: str, places: Ints) -> list[str]:
-    """Return the verdicts of a column at some targets, as tables write them."""
-    return [format_value(value_of(dataset, code), NO_VERDICT) for code in dataset.judges[name].values[places].tolist()]
-
 
 def changed(
     dataset: Dataset,
@@ -363,7 +325,6 @@ def changed(
     second: str,
     *,
     titles: Mapping[str, str] | None = None,
-    transition: Transition | None = None,
     viewer: str | None = None,
     limit: int | None = MAX_LISTED,
 ) -> Drilldown:
@@ -372,12 +333,7 @@ def changed(
     `titles` are other names of the columns. On scales of numbers the largest differences come first. See
     `disagreements.list_places`.
     """
-    differ = changed_targets(dataset, first, second)
-    if transition is not None:
-        every = np.arange(differ.size)
-        texts = (_texts(dataset, name, every) for name in (first, second))
-        differ = differ & np.array([pair == transition for pair in zip(*texts, strict=True)], bool)
-    places = np.flatnonzero(differ)
+    places = np.flatnonzero(changed_targets(dataset, first, second))
     if not dataset.scale.categories:
         distance = np.abs(dataset.judges[first].values - dataset.judges[second].values)[places]
         places = places[np.argsort(-np.nan_to_num(distance, nan=np.inf), kind="stable")]
@@ -402,33 +358,17 @@ def changed_rows(dataset: Dataset, pair: Pair) -> list[dict[str, object]]:
     ]
 
 
-def setting_differences(
-    settings: Sequence[Mapping[str, Any]],
-) -> tuple[list[SettingDifference], list[TextDifference]]:
-    """Return the settings of runs that are not the same in all, and those of them that are long texts.
+def differences(settings: Sequence[Mapping[str, Any]], texts: Sequence[Mapping[str, str]] = ()) -> list[Difference]:
+    """Return the settings and the texts of runs that are not the same in all.
 
-    `settings` has one mapping for each run, which may be of different protocols.
+    Both have one mapping for each run; the runs may be of different protocols.
     """
     flat = [dict(_flatten(fields)) for fields in settings]
     paths = dict.fromkeys(path for fields in flat for path in fields)
-    short: list[SettingDifference] = []
-    long: list[TextDifference] = []
-    for path in paths:
-        values = [fields.get(path, ABSENT) for fields in flat]
-        if len(set(values)) == 1:
-            continue
-        if any("\n" in value or len(value) > MAX_VALUE for value in values):
-            long.append(TextDifference(path, tuple(fields.get(path) for fields in flat)))
-        else:
-            short.append(SettingDifference(path, tuple(values)))
-    return short, long
-
-
-def text_differences(texts: Sequence[Mapping[str, str]]) -> list[TextDifference]:
-    """Return the texts of runs that are not the same in all, in the order of their names."""
+    found = [Difference(path, tuple(fields.get(path, ABSENT) for fields in flat)) for path in paths]
     names = sorted({name for of_run in texts for name in of_run})
-    found = [TextDifference(name, tuple(of_run.get(name) for of_run in texts)) for name in names]
-    return [difference for difference in found if len(set(difference.texts)) > 1]
+    found += [Difference(name, tuple(of_run.get(name, ABSENT) for of_run in texts)) for name in names]
+    return [one for one in found if len(set(one.values)) > 1]
 
 
 def _flatten(settings: Any, path: str = "") -> Iterator[tuple[str, str]]:

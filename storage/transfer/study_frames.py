@@ -251,8 +251,7 @@ class RunComparison:
     def settings(self) -> pd.DataFrame:
         """One row per setting or template that differs: setting, then a column for each run."""
         names = [run.name for run in self._compared.runs]
-        rows: list[tuple[str | None, ...]] = [(one.path, *one.values) for one in self._compared.settings]
-        rows += [(one.path, *one.texts) for one in self._compared.texts]
+        rows = [(one.path, *one.values) for one in self._compared.differences]
         return pd.DataFrame(rows, columns=["setting", *names])
 
     @property

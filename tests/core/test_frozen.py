@@ -5,7 +5,7 @@ from pydantic import Field
 
 from core.frozen import Frozen, help_text
 from core.wording import short_names
-from storage.reports.run_comparison import setting_differences, text_differences
+from storage.reports.run_comparison import differences
 
 
 class Parent(Frozen):
@@ -61,39 +61,33 @@ def test_only_what_differs_is_listed_under_the_paths_of_axes() -> None:
         judges=[{"name": "a", "spec": {"model": "m", "temperature": 0.7}}, {"name": "b", "spec": {"model": "n"}}],
         shuffle=False,
     )
-    short, long = setting_differences([BASE, other])
-    assert [(one.path, one.values) for one in short] == [
-        ("judges.0.temperature", ("0", "0.7")),
-        ("judges.1.model", ("m", "n")),
-        ("shuffle", ("true", "false")),
+    assert [(one.path, one.values, one.is_text) for one in differences([BASE, other])] == [
+        ("judges.0.temperature", ("0", "0.7"), False),
+        ("judges.1.model", ("m", "n"), False),
+        ("shuffle", ("true", "false"), False),
     ]
-    assert long == []
-
-
-def test_equal_settings_have_no_difference() -> None:
-    assert setting_differences([BASE, with_(), BASE]) == ([], [])
+    assert differences([BASE, with_(), BASE]) == []
 
 
 def test_a_setting_that_a_run_does_not_have_is_a_dash() -> None:
-    short, _ = setting_differences([BASE, {"rounds": 3, "order": "simultaneous"}])
-    values = {one.path: one.values for one in short}
+    values = {one.path: one.values for one in differences([BASE, {"rounds": 3, "order": "simultaneous"}])}
     assert values["order"] == ("–", "simultaneous") and values["scale.categories"] == ("1, 2, 3", "–")
     assert "rounds" not in values and "steps" not in values
 
 
 def test_a_long_text_is_compared_by_line() -> None:
     texts = ["Read.\nJudge the response.\nAnswer.", "Read.\nJudge the response twice.\nAnswer."]
-    short, (long,) = setting_differences([with_(steps=text) for text in texts])
-    assert short == [] and long.path == "steps"
+    (long,) = differences([with_(steps=text) for text in texts])
+    assert long.path == "steps" and long.is_text
     assert long.lines(1) == [
         "@@ -1,3 +1,3 @@", " Read.", "-Judge the response.", "+Judge the response twice.", " Answer.",
     ]  # fmt: skip
 
 
 def test_templates_that_only_one_run_has_differ() -> None:
-    found = text_differences([{"a": "same", "b": "one"}, {"a": "same", "c": "two"}, {"a": "same", "b": "one"}])
-    assert [(one.path, one.texts) for one in found] == [("b", ("one", None, "one")), ("c", (None, "two", None))]
-    assert found[0].lines(1) == ["@@ -1 +0,0 @@", "-one"] and found[0].lines(2) == []
+    texts = [{"a": "same", "b": "one"}, {"a": "same", "c": "two"}, {"a": "same", "b": "one"}]
+    found = differences([{}, {}, {}], texts)
+    assert [(one.path, one.values) for one in found] == [("b", ("one", "–", "one")), ("c", ("–", "two", "–"))]
 
 
 @pytest.mark.parametrize(

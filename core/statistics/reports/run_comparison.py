@@ -22,8 +22,8 @@ from core.statistics.reports.judges import compared_statistic, judge_difference
 
 # Statistics of a run against the reference, as `core.statistics.reports.alignment` names them.
 WITH_REFERENCE = ("accuracy_gold", "cohen_kappa_gold", "pearson", "spearman")
-NOMINAL_AGREEMENT = ("percent", "cohen_kappa", "gwet_ac1")
-SCORE_AGREEMENT = ("pearson", "spearman", "krippendorff_alpha_interval")
+# Statistics of two runs with each other: on scales with categories, and of scores.
+OF_CATEGORIES, OF_SCORES = ("cohen_kappa",), ("pearson", "spearman")
 # Scores that differ by less are equal: means are sums in different orders.
 TOLERANCE = 1e-9
 
@@ -106,7 +106,7 @@ def _figures(dataset: Dataset, name: str, is_reference: bool, resamples: int) ->
     opinions = dataset.judges[name]
     estimates: Mapping[str, Estimate] = {}
     if not is_reference:
-        found = judge_statistics(dataset, opinions, EPSILON, resamples)
+        found = judge_statistics(dataset, opinions, EPSILON, resamples, wanted=WITH_REFERENCE)
         estimates = {statistic: found[statistic] for statistic in WITH_REFERENCE if statistic in found}
     missing = int(np.isnan(opinions.values[opinions.asked]).sum())
     return RunFigures(name, int(opinions.asked.sum()), missing, estimates)
@@ -136,11 +136,9 @@ def _agreement(dataset: Dataset, first: str, second: str, resamples: int) -> dic
     ratings = dataset.ratings.select(items=both)
     names = ("0", "1")
     if isinstance(ratings, Scores):
-        found = estimate_score_statistics(
-            Scores(ratings.items, names, values[both], ratings.groups), resamples=resamples
-        )
-        return {name: found[name] for name in SCORE_AGREEMENT}
+        scores = Scores(ratings.items, names, values[both], ratings.groups)
+        found = estimate_score_statistics(scores, resamples=resamples)
+        return {name: found[name] for name in OF_SCORES}
     codes = values[both].astype(np.int16)
-    wanted = NOMINAL_AGREEMENT if dataset.scale.level == "nominal" else (*NOMINAL_AGREEMENT, *SCORE_AGREEMENT)
     pair = Ratings(ratings.items, names, codes, ratings.categories, ratings.groups)
-    return estimate_statistics(pair, wanted, resamples=resamples)
+    return estimate_statistics(pair, OF_CATEGORIES, resamples=resamples)
