@@ -54,7 +54,7 @@ class Settings(WithCriteria):
     """Evaluation steps, one per line. Empty: general steps."""
     guidelines: str = ""
     """Evaluation guidelines: meaning of each score, the paper's addition to the schema. Write them, or have a model
-    draft them from rated examples (auto prompt, Appendix E). Empty: none."""
+    draft them from rated examples with `cli.py improve guidelines` (auto prompt, Appendix E). Empty: none."""
     rubric_in: Literal["criterion", "guidelines"] = Field(
         title="Place of the rubric", default="criterion", exclude_if=lambda place: place == "criterion"
     )

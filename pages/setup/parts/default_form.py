@@ -4,9 +4,8 @@ The registry entry of a protocol names a function `render(form) -> draft`. The d
 the protocol's settings class validates them.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
@@ -16,23 +15,10 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
-from core.errors import TiebreakError
 from core.items import Criterion
-from core.llm import router, secrets
-from core.llm.client import available_models
 from core.protocols.chateval.settings import ROLES
-from core.protocols.prompt_parts import is_numeric
-from core.protocols.refer import auto_prompt
-from core.protocols.refer import protocol as refer
-from core.trace import Spec
-from pages.parts import numbers, permissions, resources
-from pages.parts.text import escape_markdown
 from pages.setup.parts import settings_form
 from pages.setup.parts.settings_form import Draft, SettingsForm
-from storage.accounts.access import Permission
-from storage.db import audit
-from storage.improvement import variants
-from storage.studies import studies
 
 UNFOLDED = 2  # the number of scalar settings that are drawn outside the expander
 
@@ -46,7 +32,6 @@ class Layout:
     """Setting -> whether it is drawn, by the settings before it. One that is not drawn keeps its value."""
     models: Mapping[str, int] = field(default_factory=dict)  # setting -> the number of models that the form starts with
     start: Callable[[SettingsForm], Draft] = lambda form: {}  # values that the form starts with
-    own: Collection[str] = ()  # settings that `finish` draws
     finish: Callable[[SettingsForm, Draft], Draft] = lambda form, draft: draft
     """Draws below the models what the classes of settings cannot say, and returns the complete draft."""
 
@@ -68,7 +53,7 @@ class Layout:
         with st.expander("More settings", key=form.key("more")):
             others, calls = st.columns(2, gap="large")
             with others:
-                self._draw_settings(form, draft, [name for name in known if name not in (*first, *self.own)])
+                self._draw_settings(form, draft, [name for name in known if name not in first])
             with calls:
                 shared = settings_form.draw_shared_settings(form)
         for name, chosen in models.items():
@@ -251,82 +236,12 @@ CHATEVAL = Layout(
 
 # The form of ReFeR.
 
-# Drafts evaluation guidelines with a model from items that people rated, into a field that can be edited.
-
-
-def draw_draft_button(field: str, criterion: Draft, task: str, steps: str) -> None:
-    """Draw the button for the field whose key is `field`; a finished draft is written to the field first.
-
-    Streamlit allows this only before the field's widget is created.
-    """
-    draft = st.session_state.pop(f"{field}_draft", None)
-    if draft is not None:
-        st.session_state[field], st.session_state[f"{field}_from"] = draft
-    draft_count = st.session_state.get(f"{field}_drafts", 0)  # a new key closes the popover
-    with st.popover("Draft from rated examples", icon=":material/auto_awesome:", key=f"{field}_auto{draft_count}"):
-        _draw_dialog(field, Criterion.model_validate(criterion), task, steps)
-    source = st.session_state.get(f"{field}_from")
-    if source:
-        st.caption(f"Drafted by {source}. Review it: the run uses this text.")
-
-
-def _draw_dialog(field: str, criterion: Criterion, task: str, steps: str) -> None:
-    if not is_numeric(criterion.scale):
-        st.caption("The criterion needs a numeric scale.")
-        return
-    study = resources.read(studies.get, str(st.session_state["study"]))
-    rated = resources.read(variants.examples_of, study.id, criterion.name)
-    if len({rating.value for rating in rated}) < 2:
-        st.caption(f"Items with different ratings of {escape_markdown(criterion.name)} by people are needed.")
-        return
-    st.caption(
-        f"A model reads examples from {numbers.format_count(len(rated), 'rated item')} and drafts the meaning of "
-        "each score; held-out items are none of them. Exclude the examples when you compare judges with people."
-    )
-    models = list(available_models())
-    model = st.selectbox("Model", models, accept_new_options=True, key=f"{field}_model", placeholder="any litellm name")
-    most = min(20, len(rated))
-    count = st.number_input("Examples", 2, most, min(auto_prompt.DEFAULT_EXAMPLES, most), key=f"{field}_few")
-    examples = auto_prompt.select_examples(rated, int(count))
-    st.caption("Examples: " + ", ".join(escape_markdown(rating.item.id) for rating in examples))
-    if st.button("Draft", type="primary", key=f"{field}_go", disabled=not model):
-        try:
-            with st.spinner("The model reads the examples …"):
-                draft = _draft(study, str(model), criterion, task, steps, examples)
-        except TiebreakError as error:  # the form is drawn, so it keeps what was entered
-            st.error(escape_markdown(str(error)), icon=":material/error:")
-            return
-        source = f"{model} from {numbers.format_count(len(examples), 'example')}"
-        st.session_state[f"{field}_draft"] = (draft.text, source if draft.complete else f"{source} (cut off)")
-        st.session_state[f"{field}_drafts"] = st.session_state.get(f"{field}_drafts", 0) + 1
-        st.rerun()
-
-
-def _draft(
-    study: studies.Study, model: str, criterion: Criterion, task: str, steps: str, examples: list[auto_prompt.RatedItem]
-) -> auto_prompt.Draft:
-    spec = Spec(model=model, max_tokens=auto_prompt.DRAFT_TOKENS)
-    secrets.check_key(spec)
-    with permissions.writing(study.id, Permission.run, "") as session:
-        audit.record(session, audit.Action.run, study_id=study.id, change="guidelines drafted", models=[model])
-    ask = auto_prompt.guidelines_request(criterion, examples, spec, study.templates(refer.NAME), task, steps)
-    return router.call(partial(auto_prompt.draft_guidelines, ask=ask), resources.model_client())
-
 
 def _finish_refer(form: SettingsForm, draft: Draft) -> Draft:
-    """Draw the guidelines, which a model can draft."""
-    key = form.key("guidelines")
-    if key not in st.session_state:
-        st.session_state[key] = str(form.start.get("guidelines", ""))
     if draft["verdict"] != "score":  # a reasoning task has no criterion, also none without a name
         draft = {name: value for name, value in draft.items() if name != "criterion"}
-    elif draft["criterion"].get("name"):
-        draw_draft_button(key, draft["criterion"], draft["task"], draft["steps"])
-    guidelines = st.text_area(
-        "Evaluation guidelines: meaning of each score", key=key, height=260, help=form.help("guidelines")
-    )
     # Lite too: its one sample is a draw from the same distribution as Turbo's.
-    return draft | {"guidelines": guidelines, "chair": settings_form.with_sampling_temperature(draft["chair"])}
+    return draft | {"chair": settings_form.with_sampling_temperature(draft["chair"])}
 
 
 REFER = Layout(
@@ -336,6 +251,5 @@ REFER = Layout(
         "letters": lambda draft: draft["verdict"] == "option",
     },
     models={"peers": 3},
-    own=("guidelines",),
     finish=_finish_refer,
 )

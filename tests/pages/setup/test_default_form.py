@@ -2,13 +2,9 @@
 
 from typing import Any
 
-import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.items import Criterion
-from core.llm.client import Reply, ScriptedModel
-from core.protocols.refer.auto_prompt import Draft
-from pages.parts import resources
 from tests.pages.visits import page_text, prepare_sample, visit
 
 
@@ -95,7 +91,7 @@ def test_defaults_of_the_settings_class_are_preselected_and_an_empty_required_li
     assert app.session_state["problems"] == ["Choose at least one criterion under Criteria."]
 
 
-# The settings form of ReFeR, and its draft of evaluation guidelines
+# The settings form of ReFeR
 
 
 def test_a_sampled_chair_has_temperature_1_and_a_reasoning_task_needs_no_criterion() -> None:
@@ -106,18 +102,3 @@ def test_a_sampled_chair_has_temperature_1_and_a_reasoning_task_needs_no_criteri
     assert "184 calls" in page_text(app)
     next(widget for widget in app.selectbox if str(widget.key).endswith("_verdict")).set_value("option").run()
     assert "The criterion needs a name." not in page_text(app)
-
-
-def test_a_draft_is_written_to_the_field_with_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
-    prepare_sample("refer")
-    drafter = ScriptedModel([Reply(text="- A score of 1: dull.\n- A score of 3: fun.")])
-    monkeypatch.setattr(resources, "model_client", lambda: drafter)
-    app = visit("setup/runs", view="new")
-    app.selectbox(key="protocol").set_value("refer").run()
-    model = next(widget for widget in app.selectbox if str(widget.key).endswith("guidelines_model"))
-    model.set_value("local").run()
-    next(widget for widget in app.button if widget.label == "Draft").click().run()
-    field = next(widget for widget in app.text_area if str(widget.key).endswith("_guidelines"))
-    assert field.value == Draft("- A score of 1: dull.\n- A score of 3: fun.", True).text
-    assert "Drafted by local from 6 examples" in page_text(app)
-    assert "People's score:\n1" in drafter.asked[0].prompt
