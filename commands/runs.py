@@ -18,7 +18,7 @@ import typer
 from commands import lazy_imports, output
 from core.errors import TiebreakError
 from core.llm import PARALLEL_CALLS
-from core.wording import format_count, format_estimate, format_minutes
+from core.wording import format_count, format_estimate
 
 with lazy_imports():
     from core import experiments as definitions
@@ -368,7 +368,7 @@ def experiment_status(
     engine: output.Database,
     watch: Annotated[bool, typer.Option("--watch", help="Print it again after each change, until it ends.")] = False,
 ) -> output.Result:
-    """Print the state of each run of an experiment: its traces, what failed and why, and the time left."""
+    """Print the state of each run of an experiment: its traces, and what failed and why."""
     with connections.reading(engine) as session:
         found = experiments.find(session, source.id, name)
     if found is None:
@@ -378,9 +378,6 @@ def experiment_status(
         with connections.reading(engine) as session:
             progress = experiments.progress(session, found.id)
         rows = [asdict(one) for one in progress.statuses]
-        for row in rows:
-            seconds = row.pop("seconds_of_calls_left")
-            row["calls_left"] = "" if seconds is None else format_minutes(seconds)
         text = f"{output.format_table(rows, 'It has no runs.')}\n{progress.summary()}"
         if not watch or progress.state not in ("running", "waiting"):
             return asdict(progress), text

@@ -91,10 +91,6 @@ class CostEstimate:
     """The mean of a run in which judges agree at once and of one in which they never do."""
     seconds: float | None = None
     """Expected duration, with `parallel` calls at a time; None without recorded calls of the same models."""
-    stored_calls: int = 0
-    """Calls that are known to be stored: they cost nothing, and are part of the other numbers."""
-    stored_dollars: float = 0.0
-    """What the stored calls cost when they were made, as far as it is known."""
     hides_images: bool = False
     """Whether transcripts have images, which are not sent."""
     shortened: tuple[int, int] = (0, 0)
@@ -113,12 +109,11 @@ class CostEstimate:
         likely_cost = "" if likely.dollars is None else f", ${likely.dollars:,.2f}"
         time = "" if self.seconds is None else f", {format_minutes(self.seconds)}"
         most = f" and about ${bound.dollars:,.2f}" if bound.dollars else ""
-        stored, saved = self.stored_calls, f" (${self.stored_dollars:,.2f})" if self.stored_dollars else ""
         clauses = [
             f"{format_count(self.items, 'item')}{pairs}: {calls}, up to about {tokens}, {cost}",
             f"expected about {format_count(likely.calls, 'call')}, {likely_tokens}{likely_cost}{time}",
             f"at most {format_count(bound.calls, 'call')}{most} if every reply has to be requested twice",
-            f"about {format_count(stored, 'call')} stored from earlier runs{saved} cost nothing" if stored else "",
+            "replies that are stored from earlier runs cost nothing",
             "images in transcripts are not sent, only that there is one" if self.hides_images else "",
             f"steps are left out of the transcripts of {short} of {sampled} simulated items" if short else "",
         ]

@@ -4,9 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from math import ceil
 
-from sqlalchemy import Integer, cast, extract, func, literal_column, not_, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -18,63 +17,12 @@ from core.wording import format_count, format_minutes, list_names
 from storage.db.connections import clock
 from storage.db.fingerprints import to_utc
 from storage.db.tables import EventRow, ExperimentRow, RunRow, now
-from storage.runs import call_totals, calls, claims, runs
+from storage.runs import call_totals, calls, runs
 from storage.runs.runs import Run
 from storage.studies import studies
 
-# The rate at which the traces of runs end while the runs are executed, without the pauses between two executions.
-
-# The rate is that of this last period.
+# The rate at which traces end is that of this last period.
 PERIOD = timedelta(seconds=120)
-# A longer time without an event and without a call in flight is a pause: nothing was executed.
-PAUSE = timedelta(seconds=20)
-# Events are summed over steps of this length: there can be many thousands in a period.
-STEP_SECONDS = 5
-
-
-@dataclass(frozen=True)
-class Rate:
-    """What ended in the last period, since the last pause in it."""
-
-    per_minute: float
-    """Traces; 0.0 if none ended."""
-    concurrency: float
-    """The mean number of calls in flight, of those whose reply arrived; reused replies are none."""
-
-
-def rate_of(session: Session, run_ids: Sequence[int], since: datetime | None = None) -> Rate:
-    """Return the rate of the last period, since the last pause in it and since a time of the database's clock.
-
-    The time begins with the first call whose reply arrived in it.
-    """
-    at = clock(session)
-    start = at - PERIOD if since is None else max(since, at - PERIOD)
-    # A literal: PostgreSQL does not take two parameters for equal, one to group by and one to order by.
-    step = cast(extract("epoch", col(EventRow.at)), Integer) // literal_column(str(STEP_SECONDS), Integer)
-    query = (
-        select(
-            func.count().filter(col(EventRow.type).in_(("verdict", "failed"))),
-            func.min(col(EventRow.at)),
-            func.max(col(EventRow.at)),
-            func.max(col(EventRow.seconds)).filter(not_(col(EventRow.reused))),
-            func.sum(col(EventRow.seconds)).filter(not_(col(EventRow.reused))),
-        )
-        .where(col(EventRow.run_id).in_(run_ids), col(EventRow.at) > start)
-        .group_by(step)
-        .order_by(step.desc())
-    )
-    ended, of_calls, began = 0, 0.0, at
-    for index, (count, first, last, longest, seconds) in enumerate(session.execute(query)):
-        if index and began - last > PAUSE:
-            break
-        ended, of_calls = ended + count, of_calls + (seconds or 0.0)
-        began = max(start, min(began, first - timedelta(seconds=longest or 0.0)))
-    elapsed = max((at - began).total_seconds(), 1.0)
-    return Rate(60 * ended / elapsed, of_calls / elapsed)
-
-
-# A worker renews its claim every second; one that has not for this time may have ended.
-UNSEEN = timedelta(seconds=3)
 
 
 @dataclass(frozen=True)
@@ -101,8 +49,6 @@ class RunStatus:
     done: int
     failed: int
     no_verdict: int
-    seconds_of_calls_left: float | None
-    """What the calls of its other traces take, one after another; None without recorded calls."""
     problem: str = ""
     """Why it is stopped, or why its first failed trace failed."""
 
@@ -112,34 +58,16 @@ class RunStatus:
         return self.state == "stopped" or self.failed > 0
 
 
-def _statuses(made: Sequence[Run], progress: Mapping[int, runs.Progress]) -> tuple[RunStatus, ...]:
-    """Return the status of each run. A trace takes the mean seconds of calls of those that ended in its run, otherwise
-    in the other repetitions of its cell, otherwise in all runs."""
-    recorded: dict[str, list[tuple[float, int]]] = defaultdict(list)
-    keys = {run.id: (f"run {run.id}", f"cell {sorted((run.cell or {}).items())}", "all") for run in made}
-    for run in made:
-        of_run = progress[run.id]
-        if ended := of_run.done + of_run.failed:
-            for key in keys[run.id]:
-                recorded[key].append((of_run.totals.seconds, ended))
-    statuses = []
-    for run in made:
-        of_run = progress[run.id]
-        known = next((recorded[key] for key in keys[run.id] if recorded[key]), [])
-        left = of_run.traces - of_run.done - of_run.failed
-        mean = sum(seconds for seconds, _ in known) / sum(ended for _, ended in known) if known else None
-        status = RunStatus(
-            run=run.name,
-            state=_state(run, of_run),
-            traces=of_run.traces,
-            done=of_run.done,
-            failed=of_run.failed,
-            no_verdict=of_run.no_verdict,
-            seconds_of_calls_left=0.0 if not left else None if mean is None else left * mean,
-            problem=run.problem or of_run.first_problem,
-        )
-        statuses.append(status)
-    return tuple(statuses)
+def _status(run: Run, progress: runs.Progress) -> RunStatus:
+    return RunStatus(
+        run=run.name,
+        state=_state(run, progress),
+        traces=progress.traces,
+        done=progress.done,
+        failed=progress.failed,
+        no_verdict=progress.no_verdict,
+        problem=run.problem or progress.first_problem,
+    )
 
 
 def _state(run: Run, progress: runs.Progress) -> str:
@@ -167,15 +95,9 @@ class Progress:
     """Whether a worker executes one of its runs now."""
     totals: call_totals.Totals
     per_minute: float
-    """Traces that ended in each of the last minutes in which runs were executed; see `storage.runs.experiments`."""
+    """Traces that ended in each of the last minutes; 0.0 if none did."""
     problem: str = ""
     """Which runs are stopped, and why; empty if none is. The others are executed."""
-    unseen: str = ""
-    """The process that executes a run, if it has not renewed its claim: it may have ended."""
-    claim_seconds: int = 0
-    """The seconds after which another process continues the run of an unseen one."""
-    concurrency: float = 0.0
-    """The mean number of calls in flight in the same minutes."""
     statuses: tuple[RunStatus, ...] = ()
     """Its runs, in the order in which they are executed."""
 
@@ -186,16 +108,6 @@ class Progress:
             return "running"
         names = {"requested": "waiting", "stopped": "stopped", "cancelling": "cancelled", "cancelled": "cancelled"}
         return next((name for state, name in names.items() if self.states.get(state)), "finished")
-
-    @property
-    def seconds_left(self) -> float | None:
-        """The time that the calls of the other traces take, with as many at a time as in the last minutes; at the rate
-        of the last minutes if no call was made in them; None if it is not known."""
-        remaining = self.traces - self.done - self.failed
-        of_calls = [one.seconds_of_calls_left for one in self.statuses]
-        if remaining and self.concurrency and None not in of_calls:
-            return sum(seconds or 0.0 for seconds in of_calls) / self.concurrency
-        return 60 * remaining / self.per_minute if remaining and self.per_minute else None
 
     @property
     def failing(self) -> list[RunStatus]:
@@ -211,19 +123,10 @@ class Progress:
             self.totals.describe_calls(),
             self.totals.describe_cost(),
         ]
-        if self.per_minute and self.active and not self.unseen:
-            parts.append(f"{self.per_minute:,.0f} traces a minute")
-            if self.seconds_left is not None:
-                parts.append(f"{format_minutes(self.seconds_left)} left")
+        if self.per_minute and self.active:
+            left = 60 * (self.traces - self.done - self.failed) / self.per_minute
+            parts += [f"{self.per_minute:,.0f} traces a minute", f"{format_minutes(left)} left"]
         return "; ".join(parts)
-
-    @property
-    def wait(self) -> str:
-        """What the experiment waits for, as a sentence; empty if a process that responds executes it."""
-        if not self.unseen:
-            return ""
-        left = format_count(self.claim_seconds, "second")
-        return f"The process {self.unseen} does not respond; its run is continued in {left}."
 
 
 def of_study(session: Session, study_id: int) -> list[Experiment]:
@@ -314,14 +217,12 @@ def budget(session: Session, run: Run) -> tuple[float | None, float]:
     return ceiling, max(call_totals.of_runs(session, ids).dollars, calls.dollars(session, ids))
 
 
-def progress(session: Session, experiment_id: int, since: datetime | None = None) -> Progress:
-    """Return the counts over all runs of an experiment; the rate is that since a time of the database's clock."""
+def progress(session: Session, experiment_id: int) -> Progress:
+    """Return the counts over all runs of an experiment."""
     of_experiment = runs_of(session, experiment_id)
     ids = [run.id for run in of_experiment]
     by_run = runs.progress_by_run(session, ids)
     of_runs = list(by_run.values())
-    rate = rate_of(session, ids, since)
-    unseen, claim_seconds = _unseen_worker(session, ids)
     return Progress(
         runs=len(ids),
         finished=sum(
@@ -336,12 +237,9 @@ def progress(session: Session, experiment_id: int, since: datetime | None = None
         states=dict(Counter(run.state for run in of_experiment)),  # `asdict` copies no Counter
         active=any(run.active for run in of_experiment),
         totals=call_totals.add_up(one.totals for one in of_runs),
-        per_minute=rate.per_minute,
-        concurrency=rate.concurrency,
-        statuses=_statuses(of_experiment, by_run),
+        per_minute=_per_minute(session, ids),
+        statuses=tuple(_status(run, by_run[run.id]) for run in of_experiment),
         problem=_describe_stopped([run for run in of_experiment if run.state == "stopped"]),
-        unseen=unseen,
-        claim_seconds=claim_seconds,
     )
 
 
@@ -353,19 +251,13 @@ def _describe_stopped(stopped: Sequence[Run]) -> str:
     return " ".join(f"{list_names(names)}: {problem}" for problem, names in by_problem.items())
 
 
-def _unseen_worker(session: Session, run_ids: Sequence[int]) -> tuple[str, int]:
-    """Return the machine and the process id of a worker that has a run and may have ended, and the seconds until its
-    claim expires; ("", 0) if there is none."""
+def _per_minute(session: Session, run_ids: Sequence[int]) -> float:
+    """Return how many traces ended in each minute of the last period, since the first of them."""
     at = clock(session)
-    oldest = at + claims.LEASE - UNSEEN
-    query = select(col(RunRow.claimed_by), col(RunRow.claimed_until)).where(
-        col(RunRow.id).in_(run_ids), col(RunRow.claimed_until) > at, col(RunRow.claimed_until) <= oldest
-    )
-    row = session.execute(query.order_by(col(RunRow.claimed_until).desc())).first()
-    worker, until = row or (None, None)
-    if worker is None or until is None:
-        return "", 0
-    return worker.rpartition(":")[0], ceil((until - at).total_seconds())
+    ended = (col(EventRow.run_id).in_(run_ids), col(EventRow.type).in_(("verdict", "failed")))
+    query = select(func.count(), func.min(col(EventRow.at))).where(*ended, col(EventRow.at) > at - PERIOD)
+    count, first = session.execute(query).one()
+    return 60 * count / max((at - first).total_seconds(), 1.0) if count else 0.0
 
 
 def cancel(session: Session, experiment_id: int) -> int:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -12,24 +11,20 @@ from sqlalchemy import Engine, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.answers.answer import Format
-from core.attempts import first_request, make_turn
 from core.errors import TiebreakError
 from core.formats.text import read_text
 from core.frozen import Frozen
 from core.items import Item, Pairs
 from core.llm import PARALLEL_CALLS, costs, images
-from core.llm.client import Model, Reply
+from core.llm.client import Model
 from core.llm.costs import CostEstimate, RecordedCalls
-from core.llm.images import image_url, media_folder
-from core.llm.wire import DrawCounter, call_keys
-from core.protocols import Protocol, registry, settings_file, start_flow, trace_parts
+from core.protocols import Protocol, registry, settings_file, trace_parts
 from core.templates import replace_templates
-from core.trace import Ask, Flow, Spec, model_specs, with_seeds_of_repeat
+from core.trace import Spec, model_specs, with_seeds_of_repeat
 from core.transcripts import HIDDEN_IMAGE, steps_left_out
-from storage.db.connections import batches, read, reading, write, writing
+from storage.db.connections import read, reading, write, writing
 from storage.db.tables import EventRow, RunRow
-from storage.runs import aius, calls, experiments, inputs, runs
+from storage.runs import aius, experiments, inputs, runs
 from storage.runs.calls import model_names
 from storage.studies import studies, transcripts
 from storage.studies.items import ItemSelection
@@ -77,77 +72,6 @@ class RunRequest:
     def parts(self, item: Item) -> list[str]:
         """Return the part of each trace of an item."""
         return trace_parts(self.protocol, self.settings, item, self.pairs)
-
-
-# Calls of a planned run whose replies are stored already: they will be reused and cost nothing.
-#
-# The flows are run on stored replies as far as these go. What follows a reply that is not stored, or that could not be
-# read, is not known.
-
-# Which one a model accepts is not known before the call.
-FORMATS: tuple[Format, ...] = ("json", "text")
-KEYS_IN_QUERY = 500
-
-
-@dataclass(frozen=True)
-class PaidCalls:
-    """The calls of some traces that are stored, and those of the first round that are not."""
-
-    calls: int
-    dollars: float
-    """What they cost when they were made, as far as it is known."""
-    first_keys: tuple[str, ...]
-    """The keys of the calls of the first round that are not stored, in one of the formats. Two runs that share a call
-    have the same key."""
-
-
-def find_paid(engine: Engine, request: RunRequest, traces: Sequence[tuple[Item, str]]) -> PaidCalls:
-    """Return the stored calls of the (item, part) traces of a planned run."""
-    folder, prompts = media_folder(request.study.name), request.prompts
-    walks: list[tuple[Flow, Sequence[Ask], DrawCounter]] = []
-    for item, part in traces:
-        flow = start_flow(request.protocol, item, request.settings, seed=request.seed, templates=prompts, part=part)
-        walks.append((flow, next(flow), DrawCounter()))
-    count, dollars, first_keys = 0, 0.0, None
-    while walks:
-        asked = []
-        for _, asks, counter in walks:
-            numbered = zip(asks, counter.draws(asks), strict=True)
-            asked.append([_requests(ask, draw, request.repeat, folder) for ask, draw in numbered])
-        keys = [key for requests in asked for one in requests for key in one]
-        stored = {} if request.fresh else _find(engine, request.study.id, keys)
-        if first_keys is None:
-            missing = [one for requests in asked for one in requests if one and not stored.keys() & one.keys()]
-            first_keys = tuple(list(one)[-1] for one in missing)
-        before, walks = walks, []
-        for (flow, asks, counter), requests in zip(before, asked, strict=True):
-            found = [(one[key], stored[key]) for one in requests for key in [key for key in one if key in stored][:1]]
-            count += len(found)
-            dollars += sum(reply.usage.dollars or 0.0 for _, reply in found)
-            turns = [make_turn(sent, reply) for sent, reply in found]
-            if len(turns) == len(asks) and not any(turn.problem for turn in turns):
-                with suppress(StopIteration):  # at the end of the flow
-                    walks.append((flow, flow.send(turns), counter))
-    return PaidCalls(count, dollars, first_keys or ())
-
-
-def _requests(ask: Ask, draw: int, repeat: int, folder: Path) -> dict[str, Ask]:
-    """Return key -> request for each format; none if an image cannot be read."""
-    try:
-        images = tuple(image_url(folder, image) for image in ask.images)
-    except TiebreakError:
-        return {}
-    formats = FORMATS if ask.is_structured and ask.spec.answer_format != "text" else FORMATS[1:]
-    sent = [replace(first_request(ask, format), images=images, draws=(draw,)) for format in formats]
-    return {call_keys(one, repeat)[0]: one for one in sent}
-
-
-def _find(engine: Engine, study_id: int, keys: Sequence[str]) -> dict[str, Reply]:
-    found: dict[str, Reply] = {}
-    with reading(engine) as session:
-        for batch in batches(keys, KEYS_IN_QUERY):
-            found |= calls.find(session, batch, study_id)
-    return found
 
 
 # Means over the recorded calls of a protocol in a study, which estimates of new runs use.
@@ -211,15 +135,8 @@ def request_from_file(
     )
 
 
-def estimate_run(engine: Engine, request: RunRequest) -> CostEstimate:
+def estimate_run(engine: Engine, request: RunRequest, sampled_items: int = costs.SAMPLED_ITEMS) -> CostEstimate:
     """Estimate calls, tokens and dollars without calling a model; raises TiebreakError as `create_run` does."""
-    return estimate_with_paid_calls(engine, request)[0]
-
-
-def estimate_with_paid_calls(
-    engine: Engine, request: RunRequest, sampled_items: int = costs.SAMPLED_ITEMS
-) -> tuple[CostEstimate, PaidCalls, float]:
-    """Return the estimate, the stored calls of the sampled traces, and the number of traces that a sampled one is."""
     request = _with_examples(engine, request)
     request.protocol.check_prompts(request.prompts)
     count, sample = _sample_items(engine, request, sampled_items)
@@ -241,13 +158,9 @@ def estimate_with_paid_calls(
         recorded=recorded,
         parallel=request.parallel,
     )
-    sampled, traces = costs.sample_traces(request.protocol, sample, request.settings, count, request.pairs)
-    paid = find_paid(engine, request, sampled)
-    factor = traces / len(sampled) if sampled else 0.0
-    stored = replace(estimate, stored_calls=round(paid.calls * factor), stored_dollars=paid.dollars * factor)
     texts = ["\n".join(response.text for response in item.responses if response.transcript) for item in sample]
     hidden, short = any(HIDDEN_IMAGE in text for text in texts), sum(bool(steps_left_out(text)) for text in texts)
-    return replace(stored, hides_images=hidden, shortened=(short, len(sample))), paid, factor
+    return replace(estimate, hides_images=hidden, shortened=(short, len(sample)))
 
 
 def ceiling_warning(request: RunRequest, estimate: CostEstimate) -> str:

@@ -17,7 +17,7 @@ from core.protocols import registry, settings_file
 from core.protocols.prompt_parts import format_note
 from core.trace import model_specs, with_seeds_of_repeat
 from core.wording import format_count, format_minutes
-from storage.db.connections import clock, read, reading, write, writing
+from storage.db.connections import read, reading, write, writing
 from storage.db.tables import ItemRow, TraceRow
 from storage.labels import labels
 from storage.reports import references
@@ -30,11 +30,11 @@ from storage.studies.studies import Study
 from storage.worker._launch import (
     RunRequest,
     create_run,
-    estimate_with_paid_calls,
+    estimate_run,
     settings_of_run,
     wait_until_cancelled,
 )
-from storage.worker._outages import StopRequests, ignore, through_outage
+from storage.worker._outages import StopRequests, ignore
 from storage.worker._worker import Work, execute_until_ended
 
 # Fields of a definition that runs of an experiment have in common: they cannot change later.
@@ -165,27 +165,15 @@ def estimate(engine: Engine, planned: Plan) -> str:
     model is, and the duration if a run has too few recorded calls of the same models.
     """
     sampled = max(MIN_SAMPLED_ITEMS, costs.SAMPLED_ITEMS // max(1, len(planned.new)))
-    results = [estimate_with_paid_calls(engine, run.request, sampled) for run in planned.new]
-    shared, seen = 0.0, set[str]()  # calls that several of the runs begin with: all but the first cost nothing
-    for _, paid, factor in results:
-        shared += factor * sum(key in seen for key in paid.first_keys)
-        seen |= set(paid.first_keys)
-    estimates = [one for one, _, _ in results]
-    stored, empty = sum(one.stored_calls for one in estimates), sum(not one.traces for one in estimates)
+    estimates = [estimate_run(engine, run.request, sampled) for run in planned.new]
+    empty = sum(not one.traces for one in estimates)
     dollars, seconds = [one.expected.dollars for one in estimates], [one.seconds for one in estimates]
     cost = "price unknown" if None in dollars else f"about ${sum(filter(None, dollars)):,.2f}"
-    free = [
-        f"{format_count(count, 'call')} {reason}"
-        for count, reason in ((stored, "stored"), (round(shared), "shared by these runs"))
-        if count
-    ]
-    if free and any(dollars) and None not in dollars:
-        cost += " if all were paid"
     time = 0.0 if None in seconds else sum(filter(None, seconds))
     clauses = [
         f"{format_count(len(estimates), 'new run')}, {format_count(sum(one.traces for one in estimates), 'trace')}: "
         f"expected about {format_count(sum(one.expected.calls for one in estimates), 'call')}, {cost}",
-        f"of these, about {' and '.join(free)} cost nothing" if free else "",
+        "a call that is stored, or that several runs share, is paid once",
         f"{format_minutes(time)} by the recorded calls of its models" if time else "",
         f"at most {format_count(sum(one.upper_bound.calls for one in estimates), 'call')} if every reply has to be "
         "requested twice",
@@ -210,12 +198,11 @@ async def execute_experiment(
     These share the ceiling, and the concurrent calls to a model at an address.
 
     A run that another process executes is waited for; `notify` is called with a sentence about it. The first of the
-    `requests` to stop cancels all runs, for other processes too. The reported rate is that since the start.
+    `requests` to stop cancels all runs, for other processes too.
     """
-    since = await through_outage(partial(read, engine, clock))
     work = Work[experiments.Progress](
         run_ids=lambda session: [run.id for run in experiments.runs_of(session, experiment_id)],
-        load=partial(experiments.progress, experiment_id=experiment_id, since=since),
+        load=partial(experiments.progress, experiment_id=experiment_id),
         name="The experiment",
         command="the same command",
         at_once=at_once,

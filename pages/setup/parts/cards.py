@@ -55,12 +55,10 @@ def _draw_heading(name: str, state: str, details: Sequence[str], draw_actions: C
             draw_actions()
 
 
-def _draw_progress(share: float, text: str, summary: str, wait: str, problem: str) -> None:
+def _draw_progress(share: float, text: str, summary: str, problem: str) -> None:
     if share < 1:
         st.progress(share, text)
     st.caption(escape_markdown(summary))
-    if wait:
-        st.caption(f":material/hourglass_empty: {escape_markdown(wait)}")
     if problem:
         st.warning(escape_markdown(problem), icon=":material/error:")
 
@@ -108,7 +106,7 @@ def _draw_run(study: Study, run: runs.Run, progress: runs.Progress) -> None:
     _draw_heading(run.name, state, (protocol, run.criterion, since), draw_actions)
     share = progress.done / progress.traces if progress.traces else float(run.state not in ACTIVE_RUNS)
     text = f"{progress.done:,} of {numbers.format_count(progress.traces, 'trace')} done"
-    _draw_progress(share, text, progress.summary(), "", run.problem)
+    _draw_progress(share, text, progress.summary(), run.problem)
 
 
 def _draw_run_actions(study: Study, run: runs.Run, progress: runs.Progress) -> None:
@@ -231,7 +229,7 @@ def draw_progress(experiment: experiments.Experiment) -> None:
         if (progress.state, progress.finished) != (drawn.state, drawn.finished):
             st.rerun()
         summary = f"{experiment.name}: {progress.summary()}"
-        _draw_progress(1.0, "", summary, progress.wait, progress.problem)
+        _draw_progress(1.0, "", summary, progress.problem)
         _draw_statuses(experiment, progress)
 
     refresh()
@@ -269,7 +267,7 @@ def _draw_experiment(study: Study, experiment: experiments.Experiment) -> None:
         _draw_heading(experiment.name, progress.state, (definition.protocol, axes), draw_actions)
         share = (progress.done + progress.failed) / progress.traces if progress.traces else 0.0
         text = f"{progress.finished:,} of {numbers.format_count(progress.runs, 'run')} finished"
-        _draw_progress(share, text, progress.summary(), progress.wait, progress.problem)
+        _draw_progress(share, text, progress.summary(), progress.problem)
         _draw_statuses(experiment, progress)
 
 

@@ -21,7 +21,7 @@ from storage.db.tables import CallRow, PendingCallRow
 from storage.runs import calls, claims, outcomes, runs, traces
 from storage.studies.items import ItemSelection
 from storage.studies.studies import Study
-from storage.worker import RunRequest, create_run, estimate_run, execute_here, resume_run
+from storage.worker import RunRequest, create_run, execute_here, resume_run
 from storage.worker._stored_calls import StoredCalls
 from tests.conftest import make_item
 from tests.openai_server import run_server
@@ -130,16 +130,6 @@ def test_reused_calls_cost_nothing_and_state_what_they_saved(engine: Engine, stu
     assert (totals.calls, totals.reused, totals.dollars, totals.saved_dollars) == (8, 6, 1.0, 3.0)
     assert totals.describe_calls() == "8 calls (6 reused)"
     assert totals.describe_cost() == "$1.00 (saved $3.00)"
-
-
-def test_the_estimate_states_what_is_stored(engine: Engine, study: Study) -> None:
-    request = RunRequest(study, registry.get("single-score"), make_settings(4), "planned")
-    assert estimate_run(engine, request).stored_calls == 0
-    run(engine, study, "first", make_settings())
-    estimate = estimate_run(engine, request)
-    assert (estimate.calls_at_most, estimate.stored_calls, estimate.stored_dollars) == (8, 6, 3.0)
-    assert estimate.summary().endswith("about 6 calls stored from earlier runs ($3.00) cost nothing")
-    assert estimate_run(engine, replace(request, fresh=True)).stored_calls == 0
 
 
 def test_an_unreadable_reply_is_reused_and_an_error_of_the_provider_is_not(engine: Engine, study: Study) -> None:
