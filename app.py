@@ -29,7 +29,7 @@ from pages.parts.account_guard import AccountGuard
 from pages.parts.request_guard import RequestGuard, allowed_hosts, is_loopback
 from pages.parts.routes import RequestTimer
 from pages.parts.sections import SECTIONS
-from pages.parts.sockets import DescriptorGuard, PeriodicRequestFilter
+from pages.parts.sockets import PeriodicRequestFilter
 from pages.parts.text import escape_markdown
 from storage.db import guards
 from storage.db.errors import DBAPIError
@@ -169,7 +169,6 @@ app = st.App(
     routes=own_routes(),
     middleware=[
         Middleware(RequestGuard, hosts=allowed_hosts()),
-        Middleware(DescriptorGuard),
         Middleware(AccountGuard),
         Middleware(RequestTimer),
         Middleware(PeriodicRequestFilter),

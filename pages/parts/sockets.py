@@ -1,72 +1,25 @@
-"""Middleware of pages and their sockets: refuses new pages when descriptors are few, and holds periodic requests back.
+"""The sockets of pages: the limit of their number, and middleware that holds periodic requests back.
 
 A page takes one descriptor for its socket and three for the event loop that Streamlit creates for its session, and
-keeps with up to 128 closed sessions. Without a free one a server accepts no connection at all: labels and open pages
-have to go on.
+keeps with up to 128 closed sessions. Without a free one a server accepts no connection at all.
 
 A periodic request of a page is passed on only when no run of the page is in progress. Otherwise Streamlit may lose the
 messages of that run: see docs/decisions/020-no-periodic-request-during-a-run.md.
 """
 
-import os
 import resource
 import time
 from contextlib import suppress
 
-from starlette.requests import HTTPConnection
-from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from core.own_addresses import route_path
-from pages.parts import account_guard
-
 # Descriptors of this process, if the system allows them; the usual limit is 1,024.
 WANTED = 65_536
-# Descriptors for requests, the database and models, but at most a quarter of all.
-RESERVE = 256
-FOLDERS = ("/proc/self/fd", "/dev/fd")
-FULL = "This server has as many open pages as it can serve. Close pages that you do not need, or try again in a minute."
 # Seconds after the last request or begin of a run from which periodic requests are passed on again: Streamlit answers
 # no request of a fragment that the page has no more.
 LIMIT = 10.0
-
-
-class DescriptorGuard:
-    """Middleware that refuses new pages with a sentence; half of the reserve is for open pages that connect again."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request or a socket; everything that is no page is passed on."""
-        if scope["type"] == "websocket" and is_full(0.5):
-            await account_guard.reload_new_socket(scope, receive, send)
-        elif scope["type"] == "http" and _is_page(scope) and is_full(1.0):
-            await PlainTextResponse(FULL, 503, {"Retry-After": "60", "Cache-Control": "no-store"})(scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
-
-
-def _is_page(scope: Scope) -> bool:
-    return route_path(scope["path"]) in account_guard.PAGE_PATHS and account_guard.is_navigation(HTTPConnection(scope))
-
-
-def is_full(share: float) -> bool:
-    """Return whether fewer descriptors than a share of the reserve are free."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if limit == resource.RLIM_INFINITY:
-        return False
-    return limit - count_open() < share * min(RESERVE, limit // 4)
-
-
-def count_open() -> int:
-    """Return the number of open descriptors of this process; 0 on a system that does not list them."""
-    for folder in FOLDERS:
-        with suppress(OSError):
-            return len(os.listdir(folder))
-    return 0
 
 
 def raise_limit() -> None:

@@ -12,7 +12,7 @@ from core.statistics.notes import FEW_ITEMS
 from core.statistics.reports.agreement import AgreementRow
 from core.wording import scenario_name
 from pages.label.parts import case_orders
-from pages.parts import charts, downloads, live, numbers, resources, shell, tables, tour
+from pages.parts import charts, downloads, live, numbers, resources, shell, tables
 from pages.parts.text import escape_markdown
 from pages.results import renderer
 from pages.results.parts import agreement_rows, alignment_data, alignment_rows, item_drilldown
@@ -68,7 +68,6 @@ def draw_page(study: Study) -> None:
     """Draw the figures, and redraw them when a label is saved."""
     url = str(resources.engine().url)
     alignment_data.follow(study, PAGE)
-    tour.draw_end(study)
     item_drilldown.apply_selection()
     row = alignment_data.draw_row()
     with row:

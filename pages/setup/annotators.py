@@ -1,16 +1,17 @@
 """The annotators of a study: labels, pace, agreement, drift and changes after the reveal."""
 
+import time
+from functools import partial
+
 import streamlit as st
 
-from core.formats.charts import IntervalChart, Mark
 from core.formats.tables import Column, Table
-from core.statistics.reports.agreement import agreement_row
-from pages.parts import charts, numbers, permissions, resources, shell, tables
+from pages.parts import live, numbers, permissions, resources, shell, tables
 from pages.parts.text import natural_order
-from pages.setup.parts import annotator_figures
 from storage.accounts.access import Permission
 from storage.labelling import claims
 from storage.reports import annotators
+from storage.studies.studies import Study
 
 
 def _rounded(value: float | None) -> int | None:
@@ -78,27 +79,46 @@ TRAINING_COLUMNS = (
 )  # fmt: skip
 
 
+DRIFT_COLUMNS = (
+    Column("Week", lambda row: f"{row[0]:%Y-%m-%d}", help="From its Monday."),
+    Column(
+        "With the majority", lambda row: row[1].interval, "estimate",
+        help="Share of labels that equal the value of the majority of the others.",
+    ),
+    Column("n drift", lambda row: row[1].n, "count"),
+)  # fmt: skip
+
+
+INTERVAL = 0.5  # seconds after which a page that shows earlier figures looks for newer ones again
+NEWER = "There are newer labels, opinions or decisions. The figures are computed with them in a while."
+
+
+def load_shown(study: Study) -> list[annotators.AnnotatorSummary]:
+    """Return the summaries to draw: the newest, or of a large study the last ones that were computed.
+
+    The page is drawn again when newer ones are due.
+    """
+    zone = shell.time_zone()
+    key = (str(resources.engine().url), study.id, "annotators", str(zone))
+    # Changes with every label, opinion, adjudication and view.
+    read_version = partial(resources.read, annotators.version, study.id)
+    newest = live.load_shared("annotators", (live.study_topic(study.id),), read_version)
+    start, shown = time.thread_time(), live.shown_version(key, newest)
+    read = partial(resources.read, annotators.summaries, study.id, zone)
+    summaries = live.cached(study, shown, "annotators", read, str(zone))
+    live.computed(key, shown, time.thread_time() - start)
+    if shown != newest:
+        st.caption(f":material/sync: {NEWER}")
+        permissions.rerun_when(lambda: live.shown_version(key, newest) != shown, INTERVAL)
+    return summaries
+
+
 def draw_training(results: list[annotators.TrainingResult]) -> None:
     """Draw the results of training, hidden checks and repeats, if there are any."""
     if results:
         st.subheader("Training, hidden checks and repeats", anchor=False)
         tables.draw(Table("training", results, TRAINING_COLUMNS, ()))
         st.caption("Shares of right answers, and of equal ones on repeats, with Wilson's 95 % intervals.")
-
-
-def draw_agreement(summaries: list[annotators.AnnotatorSummary]) -> None:
-    """Draw the agreement with the others as points with intervals."""
-    measured = [summary for summary in summaries if summary.others.value is not None]
-    if not measured:
-        st.caption("No target has labels of two annotators yet.")
-        return
-    ordered = sorted(measured, key=lambda summary: -(summary.others.value or 0.0))
-    marks = [Mark.of(summary.name, summary.others) for summary in ordered]
-    title, axis = "Agreement with the other annotators", "Share of equal labels and 95 % interval"
-    figure = charts.shared_interval_figure(IntervalChart("agreement", title, axis, [("", "circle")], marks))
-    alt = "Agreement of each annotator with the others, with 95 % intervals"
-    rows = [agreement_row("", "", summary.name, "percent", summary.others) for summary in ordered]
-    charts.draw(figure, "agreement_with_others", alt, data=charts.ChartData(rows))
 
 
 def describe_time(pace: annotators.Pace) -> str:
@@ -124,13 +144,7 @@ def draw_details(summaries: list[annotators.AnnotatorSummary]) -> None:
             f"{changed.towards:,} towards the judges, {changed.away:,} away from them."
         )
     if len(summary.drift) > 1:
-        alt = f"Agreement of {name} with the majority by week"
-        charts.draw(
-            annotator_figures.drift_figure(summary.drift),
-            "drift",
-            alt,
-            data=charts.ChartData(annotator_figures.drift_rows(summary.drift)),
-        )
+        tables.draw(Table("drift", summary.drift, DRIFT_COLUMNS, ()))
     else:
         st.caption("Drift: labels of two or more weeks are needed, on targets where the others have a majority.")
 
@@ -141,7 +155,7 @@ is_annotator = claims.is_named(study.rules, viewer) or not permissions.allows(st
 if is_annotator and not study.rules.own_statistics:
     st.info("This study does not show annotators their statistics.")
     st.stop()
-all_summaries = annotator_figures.load_shown(study)
+all_summaries = load_shown(study)
 trained = resources.read(annotators.results, study) if not is_annotator else []
 if is_annotator:
     all_summaries = [summary for summary in all_summaries if summary.name == viewer]
@@ -157,8 +171,6 @@ else:
         f"{'Your own figures · ' * is_annotator}{numbers.format_count(len(all_summaries), 'annotator')} · "
         f"{numbers.format_count(sum(summary.labels for summary in all_summaries), 'label')} · 95 % intervals"
     )
-    if not is_annotator:
-        draw_agreement(all_summaries)
     for name, columns in (("pace", PACE_COLUMNS), ("quality", QUALITY_COLUMNS)):
         tables.draw(Table(name, all_summaries, columns, ()))
     draw_training(trained)

@@ -180,14 +180,11 @@ OverallAgreement = tuple[Sequence[AgreementRow], Mapping[tuple[str, str], Scale]
 
 
 def annotator_agreement(
-    engine: Engine, study: Study, *, resamples: int = 1000, annotators: Annotators = "fixed", without_last_of: str = ""
+    engine: Engine, study: Study, *, resamples: int = 1000, annotators: Annotators = "fixed"
 ) -> OverallAgreement:
-    """Return the agreement of the annotators over everything; `annotators` as in `rows`.
-
-    `without_last_of`: an annotator whose last label, in the order of first labels, is left out.
-    """
+    """Return the agreement of the annotators over everything; `annotators` as in `rows`."""
     with connections.reading(engine) as session:
-        panel = _drawn_panel(session, study, without_last_of)
+        panel = _drawn_panel(session, study)
         scales = find_scales(session, study, [panel])
     return measure_panel(panel, "all", scales, resamples, annotators), _declared([panel], scales)
 
@@ -211,15 +208,14 @@ def _group_name(panel: RaterPanel | PanelReport, group: str, by: By) -> str:
     return " · ".join(filter(None, (panel.name, part))) if panel.stage else group
 
 
-def _drawn_panel(session: Session, study: Study, without_last_of: str = "") -> RaterPanel:
+def _drawn_panel(session: Session, study: Study) -> RaterPanel:
     """Return the annotators' labels; where a design draws targets, those of drawn ones with what each stands for.
 
     Agreement is of targets with two labels, so these alone stand for the targets of their stratum. See
     `core.statistics.reports.agreement.label_sample` for the columns.
     """
     table, design = labels.table(session, study.id), designs.frame(session, study.id)
-    left_out = np.flatnonzero(table["rater"].equals(without_last_of))[-1:]
-    panel = RaterPanel(table.take(np.delete(np.arange(len(table)), left_out)))
+    panel = RaterPanel(table)
     if design is None or not len(panel.values):
         return panel
     from core.statistics.data.dataset import sample_of  # with pandas, which few studies need here
