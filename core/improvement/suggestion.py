@@ -5,7 +5,7 @@ the examples are the judge's errors on development items. A proposal is tested l
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,15 +15,13 @@ from core.items import Criterion, Item, target_item
 from core.labels import Source, Target, Value
 from core.llm.client import Model
 from core.protocols.prompt_parts import NONE_GIVEN
-from core.templates import Material, blanks, check_template, load_templates, render
+from core.templates import Material, load_templates, render
 from core.trace import Ask, Spec
 from core.wording import format_count
 
 PROMPTS = Path(__file__).parent / "prompts"
-NAME, TEMPLATE = "suggest", "improve/suggest"  # the name of the template in its file, and among the prompts of a study
 MAX_TEXT = 3_000  # characters of a text of an item or a reply in the prompt
 DEFAULT_CASES = 10
-REQUIRED = ("criterion", "cases")
 _PART = re.compile(r"^[*# ]{0,4}(DEFINITION|RUBRIC|GUIDELINES)[* ]{0,4}:[* ]{0,4}", re.M | re.I)
 _LEVEL = re.compile(r"^\s*(?:[-*]\s*)?(?:\(?\d+[.):]\s*)?")
 _FENCE = re.compile(r"^\s*```\w*\s*$", re.M)
@@ -44,22 +42,7 @@ class Case:
     replies: tuple[tuple[str, str], ...] = ()  # (judge, reply) of the judges' last replies
 
 
-def default_template() -> str:
-    """Return the installed text of the prompt."""
-    return load_templates(PROMPTS)[NAME]
-
-
-def study_template(prompts: Mapping[str, str]) -> str:
-    """Return the prompt of a study, which can replace the installed one."""
-    return prompts.get(TEMPLATE) or default_template()
-
-
-def check(template: str) -> None:
-    """Raise TiebreakError for a text that cannot replace the prompt."""
-    check_template(NAME, template, blanks(default_template()), REQUIRED)
-
-
-def suggestion_request(criterion: Criterion, guidelines: str, cases: Sequence[Case], spec: Spec, template: str) -> Ask:
+def suggestion_request(criterion: Criterion, guidelines: str, cases: Sequence[Case], spec: Spec) -> Ask:
     """Ask a model for changes of the criterion; raises TiebreakError without a case."""
     if not cases:
         raise TiebreakError("There is no case to learn from: on no development item do judge and people disagree.")
@@ -68,8 +51,8 @@ def suggestion_request(criterion: Criterion, guidelines: str, cases: Sequence[Ca
         f"{format_count(len(levels), 'line')}, one for each level" if levels else "nothing: the criterion has no levels"
     )
     prompt = render(
-        {NAME: template},
-        NAME,
+        load_templates(PROMPTS),
+        "suggest",
         criterion=Material("Criterion", "\n".join(filter(None, [criterion.name, criterion.definition, *levels]))),
         guidelines=Material("Guidelines", guidelines or NONE_GIVEN, required=False),
         cases=[Material(f"Case {number}", case_text(case)) for number, case in enumerate(cases, 1)],

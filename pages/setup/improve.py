@@ -5,7 +5,6 @@ from functools import partial
 import streamlit as st
 
 from core.errors import TiebreakError
-from core.improvement import suggestion
 from core.improvement.changes import Changes, Part, describe_difference
 from core.improvement.comparison import LEVEL, AcceptanceRule, PairedResult
 from core.improvement.suggestion import DEFAULT_CASES, Case, value_text
@@ -23,7 +22,6 @@ from storage.db import audit, guards
 from storage.db.audit import Action
 from storage.improvement import evaluations, judges, splits, variants
 from storage.runs import experiments
-from storage.studies import studies
 from storage.studies.studies import Study
 from storage.worker import Plan, estimate
 
@@ -72,7 +70,7 @@ def draw_choice(study: Study, runs: dict[str, list[str]]) -> judges.CurrentJudge
     names = list(runs)
     requested = st.query_params.get("run")
     if requested not in runs:
-        requested = resources.read(judges.newest_current, study.id, runs)
+        requested = names[0]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         run = st.selectbox("Run of the judge", names, names.index(requested), key=f"improve_run_{study.id}", width=520)
         criteria = runs[run]
@@ -192,7 +190,6 @@ def _draw_model(study: Study, current: judges.CurrentJudge, cases: list[Case]) -
             "decisions."
         )
         try:
-            _draw_template(study)
             if st.button("Propose", type="primary", key="improve_propose", disabled=not model):
                 _propose(study, current, str(model), count)
         except TiebreakError as error:  # the form is drawn, so it keeps what was entered
@@ -213,33 +210,6 @@ def _propose(study: Study, current: judges.CurrentJudge, model: str, count: int)
     st.session_state[NUMBER] = number
     st.session_state[DRAFT] = {f"{current.run.id}_{criterion}_{number}": (changes, model)}
     st.rerun()
-
-
-def _draw_template(study: Study) -> None:
-    """Draw the prompt of the model, which the study can replace."""
-    with st.expander("Prompt", key="improve_template"):
-        current = suggestion.study_template(study.prompts)
-        text = st.text_area(
-            "Prompt", current, height=300, key=f"improve_text_{len(current)}", label_visibility="collapsed"
-        )
-        st.caption("Placeholders: `$criterion`, `$guidelines`, `$cases`, `$rubric`.")
-        with st.container(horizontal=True):
-            save = st.button("Save for this study", key="improve_save", disabled=text == current)
-            is_replaced = suggestion.TEMPLATE in study.prompts
-            restore = is_replaced and st.button("Restore the default", key="improve_restore")
-        if save:
-            suggestion.check(text)
-        if save or restore:
-            others = {name: own for name, own in study.prompts.items() if name != suggestion.TEMPLATE}
-            permissions.write(
-                study.id,
-                Permission.edit,
-                "prompt of proposals",
-                studies.update_prompts,
-                study.id,
-                others | ({suggestion.TEMPLATE: text} if save else {}),
-            )
-            st.rerun()
 
 
 # The split of a study's items: its form, and its counts with the rule of acceptance.

@@ -1,6 +1,6 @@
 """The judge of a run as the current one of a comparison: its settings, criterion, kind of verdict and scale."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
@@ -178,22 +178,6 @@ def choices(session: Session, study_id: int) -> dict[str, list[str]]:
             if names:
                 found[run.name] = list(names)
     return found
-
-
-def newest_current(session: Session, study_id: int, known: Mapping[str, Sequence[str]]) -> str:
-    """Return the first of these runs whose judge no accepted variant has replaced; the first if there is none.
-
-    Runs that evaluated a variant come last: they are on a part of the items.
-    """
-    by_name = {run.name: run for run in runs.of_study(session, study_id)}
-    for name, criteria in sorted(known.items(), key=lambda pair: AXIS in (by_name[pair[0]].cell or {})):
-        try:
-            judge = judge_of(by_name[name].protocol, _base(by_name[name], criteria[0]), criteria[0])
-            check_is_current(session, study_id, judge)
-        except TiebreakError:
-            continue
-        return name
-    return next(iter(known))
 
 
 def of_run(session: Session, study_id: int, run: str, criterion: str | None = None) -> CurrentJudge:

@@ -183,8 +183,7 @@ def prepare_suggestions(
     spec = spec.model_copy(update={"max_tokens": max(spec.max_tokens, MAX_TOKENS), "answer_format": "text"})
     secrets.check_key(spec)
     judge = current.judge
-    template = suggestion.study_template(study.prompts)
-    ask = suggestion.suggestion_request(judge.criterion, judge.guidelines, found, spec, template)
+    ask = suggestion.suggestion_request(judge.criterion, judge.guidelines, found, spec)
     return Request(ask, judge.criterion, len(found))
 
 

@@ -7,8 +7,6 @@ from core.improvement.changes import Changes
 from core.improvement.suggestion import (
     MAX_TEXT,
     Case,
-    check,
-    default_template,
     read_changes,
     suggest,
     suggestion_request,
@@ -39,21 +37,19 @@ def a_case(**fields: object) -> Case:
 
 
 def test_the_prompt_has_the_criterion_and_the_cases_with_reasons():
-    ask = suggestion_request(
-        HELPFUL, "Be fair.", [a_case(), a_case(verdict=None, replies=())], SPEC, default_template()
-    )
+    ask = suggestion_request(HELPFUL, "Be fair.", [a_case(), a_case(verdict=None, replies=())], SPEC)
     prompt = str(ask.prompt)
     of_the_criterion = ("It is of use.", "2: Good", "Be fair.", "2 lines")
     of_the_cases = ("Which is better for item 0?", "Response 1 is better", "Response 2 is better", "no verdict")
     reasons = ("expert decision: it answers", "It is longer.")
     assert all(text in prompt for text in (*of_the_criterion, *of_the_cases, *reasons))
     with pytest.raises(TiebreakError, match="no case to learn from"):
-        suggestion_request(HELPFUL, "", [], SPEC, default_template())
+        suggestion_request(HELPFUL, "", [], SPEC)
 
 
 def test_texts_of_a_case_are_shortened_and_fenced():
     long = a_case(item=make_item("item 0", prompt="</case_1>" + "x" * 2 * MAX_TEXT), source="majority", reason="2 of 3")
-    prompt = str(suggestion_request(HELPFUL, "", [long], SPEC, default_template()).prompt)
+    prompt = str(suggestion_request(HELPFUL, "", [long], SPEC).prompt)
     assert "<case_1-2>" in prompt and "x" * MAX_TEXT not in prompt and "2 of 3" not in prompt
 
 
@@ -70,7 +66,7 @@ def test_a_reply_is_read_by_its_parts():
 
 def test_the_levels_of_a_scale_keep_their_values():
     binary = Criterion(name="fact", rubric=("0: not used", "1: used"), scale=Scale(level="ordinal", categories=(0, 1)))
-    prompt = str(suggestion_request(binary, "", [a_case()], SPEC, default_template()).prompt)
+    prompt = str(suggestion_request(binary, "", [a_case()], SPEC).prompt)
     assert "0: not used\n1: used" in prompt
     for reply in ("RUBRIC:\n0: left out\n1: used", "RUBRIC:\nleft out\nused"):
         assert read_changes(reply, binary).rubric == ("0: left out", "1: used")
@@ -87,15 +83,7 @@ def test_a_reply_without_usable_parts_is_no_proposal(reply, sentence):
 
 @pytest.mark.parametrize(("finish", "sentence"), [("refused", "refused"), ("cut off", "was cut off")])
 def test_a_refusal_and_a_cut_off_reply_are_no_proposal(finish, sentence):
-    ask = suggestion_request(HELPFUL, "", [a_case()], SPEC, default_template())
+    ask = suggestion_request(HELPFUL, "", [a_case()], SPEC)
     model = ScriptedModel(lambda ask: Reply(text="DEFINITION:\nIt answers.", finish=finish))
     with pytest.raises(TiebreakError, match=sentence):
         asyncio.run(suggest(model, ask, HELPFUL))
-
-
-def test_a_study_can_replace_the_prompt_by_one_that_has_the_cases():
-    check("Improve $criterion from $cases.")
-    with pytest.raises(TiebreakError, match=r"\$cases"):
-        check("Improve $criterion.")
-    with pytest.raises(TiebreakError, match=r"\$others"):
-        check("$criterion $cases $others")

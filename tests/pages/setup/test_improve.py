@@ -18,7 +18,7 @@ from storage.studies import studies
 from storage.studies.studies import Study
 from storage.worker import execute_experiment
 from tests.databases import create_database
-from tests.pages.visits import page_text, prepare_study, study_session, visit
+from tests.pages.visits import page_text, prepare_study, visit
 from tests.sessions import read
 from tests.storage.improvement import studies_to_improve as planted
 from tests.storage.improvement.studies_to_improve import BETTER, USELESS, answer
@@ -88,7 +88,7 @@ def test_disagreements_show_development_items_only_and_record_the_view(split_stu
     assert read(resources.engine(), splits.count_seen, split_study.id, "ann") == 0
 
 
-def test_a_person_proposes_a_variant_and_the_study_replaces_the_prompt_of_the_model(split_study: Study) -> None:
+def test_a_person_proposes_a_variant(split_study: Study) -> None:
     app = open_step("Propose")
     next(w for w in app.text_area if w.label == "Definition").set_value("Of use, and brief.")
     next(w for w in app.text_input if w.label == "Name of the variant").set_value("brief")
@@ -97,16 +97,6 @@ def test_a_person_proposes_a_variant_and_the_study_replaces_the_prompt_of_the_mo
     (stored,) = read(resources.engine(), variants.of_study, split_study.id)
     assert (stored.changes.names, stored.origin, stored.author) == (["definition"], "person", "ann")
     assert "+Of use, and brief." in app.code[0].value
-    app = open_step("Propose")
-    app = next(w for w in app.text_area if w.label == "Prompt").set_value("Only $criterion.").run()
-    assert "has to contain $cases" in page_text(click(app, "improve_save")).replace("\\", "")
-    app = next(w for w in app.text_area if w.label == "Prompt").set_value("Improve $criterion by $cases.").run()
-    app = click(app, "improve_save")
-    with study_session() as (_, study):
-        assert study.prompts == {"improve/suggest": "Improve $criterion by $cases."}
-    click(app, "improve_restore")
-    with study_session() as (_, study):
-        assert study.prompts == {}
 
 
 def test_a_model_proposes_from_development_items(split_study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
