@@ -143,8 +143,7 @@ def import_file(
     """Import a file into a study. A second import adds nothing; an invalid file is refused as a whole."""
     stated = role or [], scale or [], value or []
     own = with_stated(mappings.load_mappings(map), stated) if map else []
-    is_table = not own and (format or file_formats.detect_format(path)) == "table"
-    is_suggested = is_table and (confirm or any(stated) or file_formats.suggested_of_transcripts(path) is None)
+    is_suggested = not own and (format or file_formats.detect_format(path)) == "table"
     if join or is_suggested:
         joined = [joined_mapping(path, join or [], mapping, stated) for mapping in own]
         joined = joined or [joined_mapping(path, join or [], None, stated)]
@@ -158,14 +157,12 @@ def import_file(
         read = with_reading_lines(records, path, quiet=as_json)
         noted = with_annotators(read, annotators) if own else read
         counts = imports.import_records(open_database(database, creates=True), study, noted, show, draws=True)
-    unused = [] if own else file_formats.unused_without_mapping(path, format)
-    print_warnings(annotators, left_labels, unused)
+    print_warnings(annotators, left_labels)
     files = file_formats.report_files(path, opened, format or file_formats.detect_format(path)) if path.is_dir() else []
     lines = [f"  {file.file}: {'read' if file.read else f'not read, {file.reason}'}" for file in files]
     result = (
         {name: count for name, count in asdict(counts).items() if count or not name.startswith(imports.CHANGES)}
         | {"study": study, "left_out": asdict(omissions)}
-        | ({"unused": unused} if unused else {})
         | ({"files": [asdict(file) for file in files]} if files else {})
     )
     people = (
@@ -175,16 +172,12 @@ def import_file(
     return result, "\n".join([f"{study}: {counts.summary()}", *notes, *lines])
 
 
-def print_warnings(annotators: set[str], left_labels: str, unused: list[str]) -> None:
+def print_warnings(annotators: set[str], left_labels: str) -> None:
     """Print what a person may not have meant: models as annotators, and fields that were not imported."""
     if warning := guess.warn_of_models(annotators):
         typer.echo(f"Warning: {warning}", err=True)
     if left_labels:
         typer.echo(left_labels, err=True)
-    if unused:
-        typer.echo(
-            f"{previews.format_unused(unused)}. `data mapping` prints a mapping to complete, for --map.", err=True
-        )
 
 
 def joined_mapping(

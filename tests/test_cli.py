@@ -135,14 +135,6 @@ def test_the_fields_and_rows_that_a_mapping_leaves_out_are_printed(run, tmp_path
     assert "\n  1 of 2 rows left out by `where` or `where_not`\n" in done.stdout
 
 
-def test_an_import_without_a_mapping_lists_the_fields_that_it_does_not_use(run, tmp_path):
-    table = tmp_path / "t.jsonl"
-    messages = [{"role": "user", "content": "?"}, *[{"role": "assistant", "content": "!"}] * 2]
-    table.write_text(json.dumps({"id": "a", "messages": messages, "vibe": "good"}) + "\n")
-    done = run("data", "import", str(table), "--study", "s", "--json")
-    assert "Not used: vibe. `data mapping`" in done.stderr and json.loads(done.stdout)["unused"] == ["vibe"]
-
-
 def test_the_mappings_of_several_levels_are_imported_together(run, tmp_path):
     table, mapping = tmp_path / "t.jsonl", tmp_path / "m.yaml"
     turns = [{"text": "Hello.", "good": 2}, {"text": "Bye.", "good": 1}]

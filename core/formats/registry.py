@@ -68,9 +68,14 @@ def read_records(path: Path, format: str | None = None, mapping: "Mapping | None
     name = format or ("table" if mapping else detect_format(path))
     if name != "table" and mapping is not None:
         raise TiebreakError(f"a mapping is for tables; the fields of a {name} file are known")
-    arguments = [path] if name != "table" else [path, _known_mapping(path, mapping)]
-    records: Records = _module(name).read(*arguments)
-    return records
+    if name != "table":
+        return _module(name).read(path)  # type: ignore[no-any-return]
+    if mapping is None:
+        raise TiebreakError(
+            f"{path.name} is a table: it needs a mapping that assigns its fields (docs/mappings); "
+            f"`python cli.py data mapping {path.name}` prints a suggested one, and `data import --confirm` uses it"
+        )
+    return _module(name).read(path, mapping)  # type: ignore[no-any-return]
 
 
 def read_levels(path: Path, format: str | None, found: "Sequence[Mapping]") -> "Records":
@@ -80,38 +85,6 @@ def read_levels(path: Path, format: str | None, found: "Sequence[Mapping]") -> "
     if len(found) < 2:
         return read_records(path, format, *found)
     return without_contradictions(read_records(path, format, mapping) for mapping in found)
-
-
-def _known_mapping(path: Path, mapping: "Mapping | None") -> "Mapping":
-    """Return the mapping of a table, or the suggested one of a file of transcripts; raises TiebreakError otherwise."""
-    mapping = mapping or suggested_of_transcripts(path)
-    if mapping is None:
-        raise TiebreakError(
-            f"{path.name} is a table: it needs a mapping that assigns its fields (docs/mappings); "
-            f"`python cli.py data mapping {path.name}` prints a suggested one, and `data import --confirm` uses it"
-        )
-    return mapping
-
-
-def suggested_of_transcripts(path: Path) -> "Mapping | None":
-    """Return the suggested mapping of a file of transcripts, which leaves no meaning open; None for other tables."""
-    from core.formats.mapping.suggest import build_suggested, suggest_table
-
-    try:
-        mapping, _ = build_suggested(suggest_table(path))
-    except FileFormatError:
-        return None
-    has_values = mapping.labels or mapping.judges or mapping.gold
-    are_transcripts = mapping.responses and all(response.transcript for response in mapping.responses)
-    return mapping if are_transcripts and not has_values else None
-
-
-def unused_without_mapping(path: Path, format: str | None = None) -> list[str]:
-    """Return the fields of a table that its import without a mapping does not use; none for another format."""
-    from core.formats.mapping.preview import unused_fields
-
-    mapping = suggested_of_transcripts(path) if (format or detect_format(path)) == "table" else None
-    return unused_fields(path, mapping) if mapping else []
 
 
 def write_records(records: "Iterable[Record]", format: str, stream: TextIO) -> int:

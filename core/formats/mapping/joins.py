@@ -3,8 +3,7 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, islice, zip_longest
-from operator import eq
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +31,6 @@ from core.formats.validation_errors import join_names, quote_value
 NUMBERED_LIST = "numbered"
 # Rows of a table whose keys are looked up to find the field that names them.
 SAMPLE = 200
-# The share of different rows from which on files whose rows have no name are joined by their number.
-ALONE = 0.9
-# The share of rows in which a field of them is the same: texts can be quoted in one file only.
-SAME = 0.95
 # The share of them that another file has to have.
 PAIRED = 0.5
 
@@ -187,8 +182,7 @@ def find_joins(paths: Sequence[Path]) -> tuple[Path, list[dict[str, Any]]]:
     """Return the file whose rows are read, the first if possible, and the `join` of a mapping with the others.
 
     A file is joined by the only fields that pair up, or those with a usual name of an id: in it, each value is there
-    once. Otherwise by the only two fields of which this is true together, or two files by the number of the row if a
-    field is the same in each. Raises FileFormatError if there are none.
+    once. Raises FileFormatError if there are none.
     """
     if len({path.parent.resolve() for path in paths}) > 1:
         raise FileFormatError("files that are joined are in one folder")
@@ -202,21 +196,7 @@ def find_joins(paths: Sequence[Path]) -> tuple[Path, list[dict[str, Any]]]:
             waiting = [path for path in waiting if path.name != own["file"]]
         if not waiting:
             return table, joins
-    if len(paths) == 2 and _are_parallel(*paths):
-        return paths[0], [{"file": paths[1].name}]
     raise refusals[0]
-
-
-def _are_parallel(table: Path, other: Path) -> bool:
-    """Return whether two files have fields that are the same in almost each row, and together differ in most rows."""
-    ours, theirs = _values(read_rows(table)), _values(read_beside(other))
-    shared = [
-        cells
-        for name, cells in ours.items()
-        if len(cells) == len(theirs.get(name, ())) and sum(map(eq, cells, theirs[name])) >= SAME * len(cells)
-    ]
-    rows = list(zip(*shared, strict=False))
-    return bool(rows) and len({*rows}) > ALONE * len(rows)
 
 
 def _next_join(
@@ -224,25 +204,19 @@ def _next_join(
 ) -> dict[str, Any] | None:
     """Return the join of the first file that pairs up with the rows so far; None and a refusal if there is none."""
     mapping = build_mapping({"id": "{row}", "prompt": {"constant": ""}, "join": joins})
-    try:
-        rows = list(islice(read_joined(table, mapping), SAMPLE))
-    except FileFormatError as error:
-        refusals.append(error)
-        return None
     for other in waiting:
         try:
-            key, to = _pair(table, _values(iter(rows)), other)
+            ours = _values(islice(read_joined(table, mapping), SAMPLE))
+            key, to = _pair(table, ours, other)
         except FileFormatError as error:
-            if both := _pair_of_two(rows, other):
-                return {"file": other.name, "key": both}
             refusals.append(error)
             continue
-        return {"file": other.name, "key": key} | ({"other_key": to} if to else {})
+        return {"file": other.name, "key": key} | ({} if key == to else {"other_key": to})
     return None
 
 
-def _pair(table: Path, ours: Mapping[str, list[str]], other: Path) -> tuple[str, str | None]:
-    """Return the field of a table that names the rows of another file, and that of the file if it has another name."""
+def _pair(table: Path, ours: Mapping[str, list[str]], other: Path) -> tuple[str, str]:
+    """Return the field of a table that names the rows of another file, and that of the file."""
     theirs = _values(read_beside(other))
     unique = {name: {*cells} for name, cells in theirs.items() if len({*cells}) == len(cells)}
     found = [(key, to) for key in ours for to in unique if _are_paired(key, ours[key], to, unique[to])]
@@ -255,24 +229,7 @@ def _pair(table: Path, ours: Mapping[str, list[str]], other: Path) -> tuple[str,
         verb = "pair" if len(chosen) > 1 else "pairs"
         message = f"{what} of {table.name} and {other.name} {verb} up{why}: write `join` with a `key`"
         raise FileFormatError(message)
-    key, to = chosen[0]
-    return key, None if key == to else to
-
-
-def _pair_of_two(rows: Sequence[tuple[int, Row]], other: Path) -> list[str] | None:
-    """Return the only two fields with the same names that together name each row of another file once."""
-    theirs = list(read_beside(other))
-    shared = [name for name in _values(iter(rows)) if name in _values(iter(theirs))]
-    found = []
-    for pair in combinations(shared, 2):
-        ours, names = ([_texts(row, pair) for _, row in of] for of in (rows, theirs))
-        if len({*names}) == len(names) and sum(map({*names}.__contains__, ours)) > PAIRED * len(ours):
-            found.append([*pair])
-    return found[0] if len(found) == 1 else None
-
-
-def _texts(row: Row, keys: Sequence[str]) -> tuple[str, ...]:
-    return tuple(format_value(get_value(row, key)) for key in keys)
+    return chosen[0]
 
 
 def _values(rows: Iterator[tuple[int, Row]]) -> dict[str, list[str]]:

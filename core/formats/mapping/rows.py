@@ -297,7 +297,8 @@ def read_delimited(
                         is_own = tuple(cells[: len(GOLD_COLUMNS)]) == GOLD_COLUMNS  # texts of others stay as they are
                         names = _header([*map(unescape_formula, cells)] if is_own else cells, line)
                     else:
-                        names = names or [NUMBERED.format(number) for number in range(1, len(cells) + 1)]
+                        numbered = [NUMBERED.format(number) for number in range(1, len(cells) + 1)]
+                        names = _divided(names, len(cells)) or names if dialect.has_names else names or numbered
                         row = [*map(unescape_formula, cells)] if is_own else cells
                         yield line, _row(names, row, line, dialect.separator)
                 line = dialect.skipped + reader.line_num + 1
@@ -341,6 +342,13 @@ def _has_names(lines: list[str], dialect: Dialect, header: bool | None) -> bool:
     return not ((has_values and any(sentences)) or are_alike or are_texts)
 
 
+def _divided(names: list[str], count: int) -> list[str]:
+    """Return the names in the only cell of a first line that blanks divide, after a mark of a comment; none if they are
+    not as many as the cells of a row."""
+    words = names[0].removeprefix("# ").split() if len(names) == 1 else []
+    return words if len(words) == count > 1 else []
+
+
 def _header(cells: list[str], line: int) -> list[str]:
     names = [cell.strip() for cell in cells]
     if len(names) > MAX_COLUMNS:
@@ -369,13 +377,16 @@ def _row(header: list[str], cells: list[str], line: int, separator: str) -> Row:
 
 def _fit(lines: list[str], dialect: Dialect) -> tuple[bool, int]:
     """Return whether the rows are consistent in at least two columns, and the number of columns of the header."""
-    lengths: list[int] = []
+    rows: list[list[str]] = []
     is_valid = True
     try:
-        lengths.extend(len(cells) for cells in dialect.reader(lines) if any(map(str.strip, cells)))
+        rows.extend(cells for cells in dialect.reader(lines) if any(map(str.strip, cells)))
     except csv.Error as error:  # in an incomplete sample it can be that the last row is not complete
         is_cut_off = "unexpected end" in str(error) and len(lines) == SAMPLE_LINES
-        is_valid = is_cut_off and len(lengths) > 1
+        is_valid = is_cut_off and len(rows) > 1
+    lengths = [len(cells) for cells in rows]
+    if len(rows) > 1 and _divided(rows[0], lengths[1]):
+        lengths[0] = lengths[1]
     columns = lengths[0] if lengths else 0
     return is_valid and columns > 1 and len(set(lengths)) == 1, columns
 

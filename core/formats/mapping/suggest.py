@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import FileFormatError
-from core.formats.mapping import declared, guess, roles, suggest_blocks, suggest_steps
+from core.formats.mapping import guess, roles, suggest_blocks, suggest_steps
 from core.formats.mapping.columns import INPUT, LABEL, RATING, profile
 from core.formats.mapping.fields import (
     CONTENT_KEYS,
@@ -110,9 +110,6 @@ def with_optional(path: Path, draft: guess.Draft) -> guess.Draft:
 
 def _suggest_levels(path: Path, explode: Levels, join: Sequence[guess.Draft]) -> guess.Draft:
     """Return a suggested mapping of a file; without responses in a row, those of a list of records are tried."""
-    instances = declared.INSTANCES
-    if explode in (None, instances) and (metrics := declared.declared_metrics(preview_table(path, 2))):
-        return declared.suggest_declared(preview_table(path, ROWS, instances), metrics)
     joined = {"join": [*join]} if join else {}
     preview = preview_table(path, ROWS, explode, join=join)
     if explode is None and preview.rows and (parallel := suggest_blocks.suggest_parallel(preview)):

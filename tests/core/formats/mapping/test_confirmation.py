@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,6 @@ from core.formats.mapping.mapping import build_mapping
 from core.formats.mapping.suggest import suggest_table
 from core.formats.mapping.table import questions, roles, statements
 from core.formats.registry import read_records
-from tests.core.formats.mapping.test_public_layouts import confirmed
 from tests.core.formats.shared import gold_of, labels_of, write_content
 
 PAIRS = "id,prompt,response 1,response 2,label\n"
@@ -95,61 +93,6 @@ def test_categories_of_several_lines_are_stated_on_one(tmp_path: Path) -> None:
     gold["scale"] = {"level": "ordinal", "categories": ["a", "b\nc"]}
     (question,) = questions(path, build_mapping({"id": "id", "responses": [{"text": "response"}], "gold": [gold]}))
     assert question.reading() == "the scale is a, b c (b c is the best)"
-
-
-def metrics_file(folder: Path, annotations: list[dict[str, Any]], instances: list[Any], values: dict[str, Any]) -> Path:
-    path = folder / "data.json"
-    rows = [{"id": number, "instance": own, "annotations": values} for number, own in enumerate(instances)]
-    path.write_text(json.dumps({"dataset": "d", "dataset_url": "u", "annotations": annotations, "instances": rows}))
-    return path
-
-
-GRADED = {"metric": "fluency", "category": "graded", "prompt": "How fluent?", "worst": "1", "best": "7"}
-YES_NO = {"metric": "is it. safe", "category": "categorical", "prompt": "Safe?", "labels_list": ["Yes", "No", "Unsure"]}
-BETTER = {"metric": "better", "category": "categorical", "prompt": "?", "labels_list": ["model_a", "model_b"]}
-
-
-@pytest.mark.parametrize(
-    "instance", ["A sentence.", {"question": "Why?", "response": "So."}, {"left": "a", "more": "b"}]
-)
-def test_declared_metrics_are_labels_of_people_on_the_scale_of_the_file(tmp_path: Path, instance: Any) -> None:
-    values = {
-        "fluency": {"mean_human": 3.5, "individual_human_scores": [2, 5]},
-        "is it. safe": {"majority_human": "Yes", "individual_human_scores": ["Yes", "Unsure", None]},
-    }
-    path = metrics_file(tmp_path, [GRADED, YES_NO], [instance, instance], values)
-    records = list(read_records(path, mapping=build_mapping(suggest_table(path))))
-    labels = labels_of(records)
-    assert [(own.target.criterion, own.annotator, own.value) for own in labels[:4]] == [
-        ("fluency", "annotator 1", 2),
-        ("fluency", "annotator 2", 5),
-        ("is it. safe", "annotator 1", "Yes"),
-        ("is it. safe", "annotator 2", "Unsure"),
-    ]
-    first, second = suggest_table(path)["labels"]
-    assert first["scale"] == {"level": "ordinal", "categories": [1, 2, 3, 4, 5, 6, 7]}
-    assert second["scale"] == {"level": "nominal", "categories": ["Yes", "No", "Unsure"]}
-
-
-def test_declared_names_of_responses_are_preferences(tmp_path: Path) -> None:
-    pair = {"input": "Why?", "output_a": "So.", "output_b": "Thus."}
-    path = metrics_file(tmp_path, [BETTER], [pair], {"better": {"individual_human_scores": ["model_b"]}})
-    records = read_records(path, mapping=build_mapping(suggest_table(path)))
-    assert [record.value for record in labels_of(records)] == [2]
-
-
-def test_a_metric_with_only_the_majority_of_people_is_gold(tmp_path: Path) -> None:
-    values = {"is it. safe": {"majority_human": "No", "individual_human_scores": []}}
-    path = metrics_file(tmp_path, [YES_NO], ["Text."], values)
-    records = read_records(path, mapping=build_mapping(suggest_table(path)))
-    assert [own.value for own in gold_of(records)] == ["No"]
-
-
-def test_a_metric_without_a_declared_scale_is_confirmed(tmp_path: Path) -> None:
-    metric = {"metric": "m", "category": "graded", "prompt": "?"}
-    path = metrics_file(tmp_path, [metric], ["Text."], {"m": {"individual_human_scores": [1, 4]}})
-    assert len(questions(path, build_mapping(suggest_table(path)))) == 1
-    assert questions(path, confirmed(path, {})) == []
 
 
 @pytest.mark.parametrize(("cells", "fields", "is_open"), [("01", {}, True), ("012", {}, False), ("11", {}, False)])

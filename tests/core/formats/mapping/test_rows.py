@@ -61,6 +61,9 @@ READ: dict[str, tuple[str, str, list[tuple[int, Any]]]] = {
     "a row over several lines": (
         "t.csv", 'a,b\n1,"x\r\ny"\n2,z\n', [(2, {"a": "1", "b": "x\r\ny"}), (4, {"a": "2", "b": "z"})],
     ),
+    "names divided by blanks, and cells by tabs": (
+        "t.csv", '# #id    who    label\n1\tx\t"a" tie\n', [(2, {"#id": "1", "who": "x", "label": '"a" tie'})],
+    ),
     "an array": ("t.json", '[{"a": 1},\n {"a": 2}]', [(1, {"a": 1}), (2, {"a": 2})]),
     "an array in lines": ("t.jsonl", '\ufeff[\r\n{"a":\r\n1},{"a": 2}]\r\n', [(2, {"a": 1}), (3, {"a": 2})]),
     "lines": ("t.jsonl", '{"a": 1}\n\n  {"a": 2}\r\n', [(1, {"a": 1}), (3, {"a": 2})]),

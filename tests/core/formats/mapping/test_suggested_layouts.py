@@ -17,7 +17,7 @@ from core.formats.mapping.table import questions, read_outcome, statements
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord
 from core.formats.registry import read_records
 from tests.core.formats.mapping.test_public_layouts import confirmed
-from tests.core.formats.shared import gold_of, items_of, labels_of, write_content
+from tests.core.formats.shared import items_of, labels_of, write_content
 
 Values = dict[Any, list[Any]]
 
@@ -283,20 +283,6 @@ def test_true_and_false_are_no_response_and_no_reference_and_a_task_in_words_is_
     assert draft.keys().isdisjoint(("reference", "scenario", "gold"))
 
 
-def test_a_file_is_joined_by_two_fields_that_name_its_rows_together(tmp_path):
-    keys = [{"hash": f"h{n // 2}", "model_name": f"m{n % 2}"} for n in range(6)]
-    texts = [own | {"article": f"Article {own['hash']}.", "summary": f"Summary {n}."} for n, own in enumerate(keys)]
-    table = write_content(tmp_path / "texts.jsonl", texts)
-    rated = write_content(tmp_path / "rated.jsonl", [own | {"rating": n} for n, own in enumerate(keys[::-1])])
-    path, joins = find_joins([table, rated])
-    assert (path, joins) == (table, [{"file": "rated.jsonl", "key": ["hash", "model_name"]}])
-    scale = {"level": "interval", "low": 0, "high": 5}
-    gold = [{"kind": "score", "value": "joined.rating", "scale": scale}]
-    mapping = build_mapping({"id": "{row}", "responses": [{"text": "summary"}], "gold": gold, "join": joins})
-    found = [one.value for one in gold_of(read_records(table, mapping=mapping))]
-    assert found == [5, 4, 3, 2, 1, 0]
-
-
 def test_lists_of_three_prompts_and_responses_are_items_and_not_turns(tmp_path: Path) -> None:
     rows = [{"hitid": f"h{n}", "query": str([f"Why is {n}{k}?" for k in range(3)])}
             | {"response": str([f"It is so, {n}{k}." for k in range(3)])} for n in range(4)]  # fmt: skip
@@ -340,16 +326,3 @@ def test_a_remark_in_place_of_a_value_is_no_value_in_any_field(tmp_path):
     path = write_content(tmp_path / "t.json", rows)
     outcome = read_outcome(path, build_mapping(suggest_table(path)))
     assert outcome.labels == 118 and outcome.omissions.labels == 2
-
-
-def test_files_with_the_same_rows_are_joined_by_their_number(tmp_path):
-    """NQ-301 has people's verdicts and those of GPT-4 on the answers of five systems, without a name for a row."""
-    people, model = tmp_path / "people.tsv", tmp_path / "model.tsv"
-    rows = [(f"q{n // 5}", f"Which town has {n // 5} bridges?", f"The town of {n} hills.") for n in range(50)]
-    rows[7] = rows[6]
-    people.write_text("id\tquestion\tanswer\tann\n" + "".join("\t".join([*row, "Yes"]) + "\n" for row in rows))
-    model.write_text("id\tquestion\tanswer\tverdict\n" + "".join("\t".join([*row, "No"]) + "\n" for row in rows))
-    assert find_joins([people, model]) == (people, [{"file": "model.tsv"}])
-    model.write_text(model.read_text().replace("The town", "A town").replace("Which", "What"))
-    with pytest.raises(FileFormatError, match="pairs up"):
-        find_joins([people, model])

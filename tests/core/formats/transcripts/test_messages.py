@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from core.errors import FileFormatError, TiebreakError
+from core.errors import FileFormatError
 from core.formats.mapping.suggest import build_suggested, suggest_table
 from core.formats.records import TranscriptRecord
 from core.formats.registry import read_records
@@ -144,16 +144,11 @@ def test_messages_are_imported_as_suggested_and_never_with_an_empty_prompt(tmp_p
     assert texts == [OPENAI_TEXT] and item.prompt == "Rome? 🌦"
 
 
-def test_transcripts_without_labels_are_imported_without_a_mapping_and_a_bad_line_is_named(tmp_path):
-    path = write_content(tmp_path / "a.jsonl", [{"messages": ANTHROPIC}] * 3)
-    assert [record.type for record in read_records(path)] == ["transcript", "item"] * 3
+def test_a_bad_line_of_transcripts_is_named(tmp_path):
+    path = write_content(tmp_path / "b.jsonl", [{"messages": ANTHROPIC}] * 2 + [{"messages": ["a", 7]}])
+    mapping, _ = build_suggested(suggest_table(path))
     with pytest.raises(FileFormatError, match=r"^line 3, field 'messages.1': message 2: expected an object or text"):
-        list(
-            read_records(write_content(tmp_path / "b.jsonl", [{"messages": ANTHROPIC}] * 2 + [{"messages": ["a", 7]}]))
-        )
-    rated = [{"messages": ANTHROPIC, "rating": number % 5 + 1, "rater": "ann"} for number in range(5)]
-    with pytest.raises(TiebreakError, match="it needs a mapping"):
-        list(read_records(write_content(tmp_path / "c.jsonl", rated)))
+        list(read_records(path, mapping=mapping))
 
 
 def test_pairs_of_conversations_with_tools_have_a_transcript_each(tmp_path):
