@@ -11,7 +11,6 @@ if __name__ == "__main__":  # first: the other imports take longer than Ctrl+C
     end_at_interrupt()
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -199,22 +198,16 @@ class Commands(output.ErrorFormattingGroup):
         return super().resolve_command(ctx, words)
 
 
-def build_app(first_word: str = "") -> typer.Typer:
-    """Return the app; only with the noun of this name if there is one.
-
-    Typer reads the options of every command that an app has, which takes 20 ms for all of them.
-    """
+def build_app() -> typer.Typer:
+    """Return the app with every command."""
     app = typer.Typer(
         cls=Commands,
         help="Tiebreak on the command line.",
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
-        callback=lambda: None,  # an app with one command would otherwise be that command, without its name
     )
     for noun, group in NOUNS.items():
-        if first_word in NOUNS and noun != first_word:
-            continue
         if isinstance(group, Command):
             app.command(noun)(output.to_command(group.function))
             continue
@@ -230,4 +223,4 @@ app = build_app()
 if __name__ == "__main__":
     # A command waits for an import in another process; nobody looks at a screen meanwhile.
     os.environ.setdefault("TIEBREAK_LOCK_TIMEOUT", "60")
-    build_app(*current_words(sys.argv[1:])[:1])()
+    app()

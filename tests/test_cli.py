@@ -13,12 +13,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import cli
 from commands import output
 from commands import runs as run_commands
-from commands.output import progress_bar
 from commands.runs import format_reply
 from core.formats.records import CriterionRecord, ItemRecord, Record, RunRecord
 from core.formats.tools.argilla import user_id
@@ -36,7 +34,6 @@ from tests.core.formats.published.test_prompts import SCALEEVAL, clone
 from tests.databases import create_database
 from tests.openai_server import run_server
 from tests.paths import ROOT
-from tests.storage.reports.planted_judges import planted_records
 from tests.storage.shared import a_trace, a_turn, import_study
 
 pytestmark = pytest.mark.slow  # whole commands and runs
@@ -284,15 +281,6 @@ def test_annotators_are_listed_with_their_labels_and_checks(run_with_sample):
     )
 
 
-def test_gold_is_the_same_bytes_for_the_same_labels(run_with_sample, tmp_path):
-    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
-    assert run_with_sample("data", "export", "--study", "tour", "--gold", str(first)).exit_code == 0
-    assert run_with_sample("data", "export", "--study", "tour", "--gold", str(second)).exit_code == 0
-    assert first.read_bytes() == second.read_bytes()
-    rows = list(csv.DictReader(first.read_text(encoding="utf-8").splitlines()))
-    assert {row["source"] for row in rows} == {"adjudicated", "unanimous", "majority", "unresolved", "single"}
-
-
 def test_gold_has_judges_only_where_their_run_is_named(run_with_sample, tmp_path):
     path = tmp_path / "gold.csv"
     result = run_with_sample("data", "export", "--study", "tour", "--gold", str(path), "--judges", "no such run")
@@ -335,33 +323,6 @@ def test_a_dry_run_prints_the_estimate(run_with_sample):
     estimate = json.loads(run_with_sample("runs", "start", "--study", "tour", *words).stdout)
     assert (estimate["items"], estimate["calls_at_least"], estimate["calls_at_most"]) == (10, 30, 90)
     assert estimate["dollars"] is None  # one judge has no known price
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("judges: [{name: a, model: m}, {name: a, model: n}]\ncriterion: x", "two judges are called 'a'"),
-        ("judges: [{name: a, model: m}, {name: b, model: n}]\ncriterion: x\nroundz: 3", "roundz"),
-    ],
-)
-def test_wrong_settings_are_one_sentence(run_with_sample, tmp_path, text, sentence):
-    file = tmp_path / "wrong.yaml"
-    file.write_text(text)
-    refused = run_with_sample("runs", "start", "--study", "tour", "--settings", str(file))
-    assert refused.exit_code == 2
-    assert sentence in refused.stderr
-    assert refused.stderr.count("\n") == 1
-
-
-def test_unknown_names_are_one_sentence(run_with_sample):
-    for words in (
-        ["runs", "start", "--study", "nowhere"],
-        ["people", "agreement", "--study", "nowhere"],
-        ["data", "export", "--study", "tour"],
-    ):
-        refused = run_with_sample(*words)
-        assert refused.exit_code == 2
-        assert refused.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -411,16 +372,6 @@ def test_without_a_command_the_help_is_printed():
     result = run_command([])
     assert result.exit_code == 0
     assert all(noun in result.stdout for noun in cli.NOUNS)
-
-
-def test_the_app_of_one_command_or_group_answers_as_the_whole_app():
-    for words in (["people", "agreement", "--help"], ["accounts", "--help"], ["people", "agreement"], ["systems"]):
-        whole, single = (CliRunner().invoke(app, words) for app in (cli.app, cli.build_app(words[0])))
-        assert (single.exit_code, single.stdout, single.stderr) == (whole.exit_code, whole.stdout, whole.stderr)
-    assert [group.name for group in cli.build_app("people").registered_groups] == ["people"]
-    for word in ("", "colour", "--help"):
-        app = cli.build_app(word)
-        assert len(app.registered_commands) + len(app.registered_groups) == len(cli.NOUNS) == 13
 
 
 @pytest.mark.parametrize("old_name", cli.OLD_NAMES)
@@ -580,16 +531,6 @@ def test_progress_without_a_terminal_is_a_line(run, tmp_path):
     assert run("data", "import", str(samples.path()), "--study", "tour", "--json").stderr == ""
 
 
-def test_the_counts_beside_a_bar_are_whole_in_a_narrow_terminal(monkeypatch, capsys):
-    monkeypatch.setenv("COLUMNS", "64")
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with progress_bar("Importing items, labels and traces", "records", quiet=False) as show:
-        show(120_000, 120_000)
-    drawn = capsys.readouterr().err
-    assert "Importing items, labels and traces" in drawn and "120000/120000" in drawn
-
-
 def unreadable_study() -> list[Record]:
     """Return a study with one reply that an earlier version could not read."""
     settings = {"judge": {"name": "=judge", "spec": {"model": "m"}}, "criterion": {"name": "helpfulness"}}
@@ -686,7 +627,6 @@ def test_causes_slices_biases_and_plans_have_counts_reasons_and_a_corrected_p(ru
     judges = {name for row in rows for name in (row["judge"], row["other_judge"])}
     assert len(rows) == len(judges) * (len(judges) - 1) // 2
     assert all(row["more_targets"] is not None or row["reason"] for row in rows)
-    assert "of people: " in run_with_sample("people", "plan", "--study", "tour", "--reference", "majority").stdout
 
 
 WRONG_RULES = [("--margin", "nan"), ("--margin", "-1"), ("--epsilon", "5"), ("--min-coverage", "7")]
@@ -723,19 +663,6 @@ def test_a_scenario_that_is_called_all_is_written_in_quotes(run_with_sample):
     assert result.exit_code == 2 and "There is no scenario called '\"all\"' here" in result.stderr
     assert output.parse_scenario('"all"') == "all" and output.parse_scenario("(no scenario)") == ""
     assert "'\"all\"' is one" in " ".join(run_with_sample("judges", "rank", "--help").stdout.split())
-
-
-def test_targets_without_a_criterion_can_be_chosen(run, store):
-    records = [
-        type(record).model_validate_json(
-            record.model_dump_json().replace('"criterion":"helpfulness"', '"criterion":""')
-        )
-        for record in planted_records()
-    ]
-    store(records)
-    result = run("judges", "--study", "s", "--criterion", "(no criterion)", "--json")
-    assert result.exit_code == 0, result.stderr
-    assert json.loads(result.stdout)[0]["targets"] == 80
 
 
 def test_judges_are_ranked_with_a_recommendation_and_compared(run_with_sample):

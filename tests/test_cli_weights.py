@@ -1,4 +1,4 @@
-"""The command line imports weightings of DnA-Eval, and prints their distances."""
+"""The command line prints the distances of weightings of DnA-Eval."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from tests.commands import run_command
-from tests.core.formats.shared import FIXTURES
 
 pytestmark = pytest.mark.slow  # whole folders of weightings
 
@@ -15,26 +14,6 @@ def run_json(*arguments: str) -> list[dict[str, object]]:
     result = run_command([*arguments, "--json"])
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
-
-
-def test_the_distances_of_a_small_folder_are_those_computed_by_hand() -> None:
-    """One question has equal weights of gpt4, whose distance is undefined."""
-    words = ("data", "import", str(FIXTURES / "dna_eval" / "weightings" / "toys"), "--study", "toys")
-    run_json(*words)
-    again = run_json(*words)
-    assert (again["items"], again["labels"], again["traces"]) == (0, 0, 0)
-    rows = {(row["rater_a"], row["rater_b"]): row for row in run_json("weights", "--study", "toys")}
-    fields = ["rater_a", "rater_b", "distance", "low", "high", "distance_undefined_as_zero", "items", "undefined"]
-    assert sorted(rows["ann1", "ann2"]) == sorted(fields)
-    distances_and_counts = {
-        pair: (rows[pair]["distance_undefined_as_zero"], rows[pair]["items"], rows[pair]["undefined"])
-        for pair in (("ann1", "ann2"), ("gpt4", "ann1"), ("mistral", "ann1"))
-    }
-    assert distances_and_counts == {
-        ("ann1", "ann2"): (pytest.approx(0.75 / 3), 3, 0),
-        ("gpt4", "ann1"): (pytest.approx(1 / 3), 3, 1),
-        ("mistral", "ann1"): (pytest.approx(1.75 / 3), 3, 0),
-    }
 
 
 def test_the_heaviest_aspects_can_be_compared_alone(tmp_path: Path) -> None:

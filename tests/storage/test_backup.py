@@ -5,7 +5,6 @@ import logging
 import shutil
 import sqlite3
 import subprocess
-import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -22,16 +21,12 @@ from storage.db.backup import FOLDER_VARIABLE, back_up
 from storage.db.columns import Json
 from storage.db.connections import connect, newest_revision, reading, upgrade, writing
 from storage.db.restore import copy_sqlite, restore
-from storage.db.tables import AnnotatorRow, LabelRow, Table
-from storage.labels import targets
+from storage.db.tables import AnnotatorRow, Table
 from storage.studies import annotators, studies
 from storage.transfer import imports, samples
 from tests.accounts import PASSWORD, add_account, enter, fast_hashes
-from tests.conftest import make_target
 from tests.databases import create_database
 from tests.sessions import read, write
-from tests.storage.labelling.processes import label_together
-from tests.storage.shared import debates, store_label
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures(fast_hashes.__name__)]  # each test migrates a database
 
@@ -108,34 +103,6 @@ def test_a_backup_holds_the_data(engine, a_study, tmp_path, request):
     subprocess.run(["pg_restore", "--no-owner", f"--dbname={server.url(restored)}", file], check=True)
     assert study_names(server.url(restored)) == ["s"]
     server.drop(restored)
-
-
-@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_a_backup_is_consistent_while_others_write(engine, a_study, tmp_path):
-    stop = threading.Event()
-
-    def write():
-        number = 0
-        while not stop.is_set():
-            with writing(engine) as session:  # two rows in one transaction: a copy has both or none
-                store_label(session, a_study.id, make_target("item 0"), "ann", number % 3)
-                store_label(session, a_study.id, make_target("item 1"), "ann", number % 3)
-            number += 1
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
-        for number in range(5):
-            back_up(engine, tmp_path / f"copy {number}.db")
-    finally:
-        stop.set()
-        writer.join()
-    for number in range(5):
-        connection = sqlite3.connect(tmp_path / f"copy {number}.db")
-        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        query = "SELECT count(*) FROM label JOIN target ON target.id = target_id GROUP BY item_id"
-        assert len({count for (count,) in connection.execute(query)}) <= 1
-        connection.close()
 
 
 def test_an_existing_file_is_never_overwritten(engine, tmp_path):
@@ -341,33 +308,6 @@ def test_only_the_newest_copies_of_a_folder_remain(opened, tmp_path):
     assert set(folder.iterdir()) == {newest, others[3], others[4]}
     with pytest.raises(TiebreakError, match="There is no folder"):
         backup.back_up_to_folder(opened, tmp_path / "missing")
-
-
-@pytest.mark.parametrize("own_address", ["postgresql"], indirect=True)
-def test_a_backup_of_postgresql_while_people_label_has_every_label_that_was_stored_before(
-    opened, own_address, postgres, tmp_path
-):
-    debates(opened, 10)
-    elsewhere, file, before = connect(postgres.url(postgres.create())), tmp_path / "copy.dump", set()
-    logs = tmp_path / "logs"
-    logs.mkdir()
-
-    def copy():
-        before.update(label_rows(opened))
-        back_up(opened, file)
-
-    label_together(opened, own_address, logs, processes=4, targets=10, disturb=copy)
-    restore(elsewhere, file)
-    restored = label_rows(elsewhere)
-    assert read(elsewhere, targets.summary_differences) == []
-    elsewhere.dispose()
-    assert 10 <= len(before) <= len(restored)
-    assert before <= restored <= label_rows(opened)
-
-
-def label_rows(engine):
-    with reading(engine) as session:
-        return {tuple(row) for row in session.execute(select(*LabelRow.__table__.columns))}
 
 
 # Everything moves from SQLite to PostgreSQL: all tables, with accounts, sessions and the audit log

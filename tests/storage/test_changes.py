@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from core.formats.records import ItemRecord
 from storage.db import changes, connections
-from storage.db.connections import reading, writing
+from storage.db.connections import writing
 from storage.runs import claims, outcomes
 from storage.studies import annotators, studies
 from storage.transfer import imports
@@ -18,7 +18,7 @@ from tests.databases import create_database
 from tests.sessions import read, write
 from tests.storage.shared import a_turn, store_label
 from tests.storage.worker.test_worker import make_request
-from tests.waiting import at_once, wait_for
+from tests.waiting import wait_for
 
 DELIVERY = 2.0
 MARKERS = itertools.count()
@@ -114,15 +114,6 @@ def test_what_is_not_committed_is_not_announced(engine, a_study):
     assert changes.version(engine, topic) == known
 
 
-def test_one_connection_listens_for_all_threads_of_a_process(engine, a_study):
-    at_once(lambda number: listen(engine, f"study {number}"), range(8))
-    with reading(engine) as session:
-        query = text(
-            "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()"
-        )
-        assert session.scalar(query) == 1
-
-
 @pytest.mark.slow
 def test_a_listener_connects_again_after_a_restart_of_the_database(engine, a_study, postgres):
     topic = f"study {a_study.id}"
@@ -138,15 +129,6 @@ def test_a_version_expires(engine, monkeypatch):
     monkeypatch.setattr("storage.db.changes.MAX_AGE", 0.2)
     known = changes.version(engine, "study 1")
     assert wait_for(lambda: changes.version(engine, "study 1") != known)
-
-
-def test_on_sqlite_every_version_is_new(tmp_path):
-    from storage.db.connections import connect
-
-    engine = connect(f"sqlite:///{tmp_path}/a.db")
-    known = changes.version(engine, "study 1")
-    assert changes.version(engine, "study 1") != known
-    engine.dispose()
 
 
 # Versions of a SQLite database, which change with every commit to its file

@@ -1,9 +1,8 @@
 """Labels that are read again only if they have changed: the same as if they were always read."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
-from typing import Any, Literal
 from unittest.mock import patch
 from weakref import WeakKeyDictionary
 
@@ -17,12 +16,10 @@ from sqlalchemy.orm import Session
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.labels import Target
-from core.statistics.data.dataset import EncodedOpinions, encode_opinions
 from storage.db.connections import reading, writing
 from storage.labelling import adjudication
 from storage.labels import current_labels, labels, targets
-from storage.reports import agreement, alignment, judge_ranking, opinions, references
-from storage.reports.opinions import undecided_targets
+from storage.reports import agreement, alignment, opinions, references
 from storage.reports.references import Reference
 from storage.runs import runs
 from storage.studies import studies
@@ -155,69 +152,6 @@ def test_labels_are_read_once_until_there_is_a_new_one(engine: Engine) -> None:
     first, second = queries(), queries()
     save(engine, study.id, "cat", 2, 1)
     assert (first, second, queries()) == (1, 0, 1)
-
-
-@pytest.mark.parametrize("by", ["all", "scenario"])
-def test_alignment_of_encoded_opinions_is_that_of_opinions_that_are_loaded_again(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, by: Literal["all", "scenario"]
-) -> None:
-    study = planted(engine)
-    with reading(engine) as session:
-        loaded = alignment.load_judge_opinions(session, study)
-    encoded: list[int] = []
-
-    def encode(opinions: pd.DataFrame, *arguments: Any) -> Iterator[EncodedOpinions]:
-        encoded.append(len(opinions))
-        return encode_opinions(opinions, *arguments)
-
-    monkeypatch.setattr(alignment, "encode_opinions", encode)
-    for name, number, value in (("cat", 4, 1), ("ann", 0, 2), ("ann", 0, None), ("dan", 3, 1)):
-        save(engine, study.id, name, number, value)
-        encoded.clear()
-        data = alignment.load_data(engine, study, "gold", loaded)
-        rows = alignment.rows_of(engine, study, data, by, resamples=50)
-        again = list(encoded)
-        other = alignment.load_data(engine, study, "gold")
-        assert rows == alignment.rows_of(engine, study, other, by, resamples=50) and rows
-    assert again == []
-
-
-def test_pages_that_share_data_have_the_figures_of_data_that_is_loaded_again(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    study = planted(engine)
-    with reading(engine) as session:
-        loaded = alignment.load_judge_opinions(session, study)
-        undecided = undecided_targets(session, study.id)
-    made: list[str] = []
-    for module, name in ((judge_ranking, "rank_judges"), (alignment, "align"), (agreement, "measure_panel")):
-        monkeypatch.setattr(module, name, counting(getattr(module, name), made))
-    for name, number, value in (("cat", 4, 1), ("cat", 0, 2), ("dan", 3, 1)):
-        save(engine, study.id, name, number, value)
-        data = alignment.load_data(engine, study, "gold", loaded)
-        query = judge_ranking.RankingQuery(*judge_ranking.rankable(data)[0])
-        made.clear()
-        shared = [judge_ranking.report(data, query, resamples=20) for _ in range(2)]
-        rows = alignment.rows_of(engine, study, data, resamples=20)
-        assert made == ["rank_judges", "align"]  # one set of targets for all
-        other = alignment.load_data(engine, study, "gold")
-        assert repr(shared) == repr([judge_ranking.report(other, query, resamples=20)] * 2) and shared[0]
-        assert rows == alignment.rows_of(engine, study, other, resamples=20)
-        overall, _ = agreement.annotator_agreement(engine, study, resamples=20)
-        made.clear()
-        people = agreement.report(engine, study, "people", resamples=20, overall=overall, undecided=undecided)
-        assert made == ["measure_panel"] * 2
-        assert people == agreement.report(engine, study, "people", resamples=20) and people.label_coverage
-
-
-def counting(function: Callable[..., Any], made: list[str]) -> Callable[..., Any]:
-    """Return a function that notes the name of another one whenever it calls it."""
-
-    def call(*arguments: Any, **options: Any) -> Any:
-        made.append(function.__name__)
-        return function(*arguments, **options)
-
-    return call
 
 
 def test_what_follows_from_a_frame_is_forgotten_with_it() -> None:

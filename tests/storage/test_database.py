@@ -1,4 +1,3 @@
-import contextvars
 import importlib
 import json
 import os
@@ -9,23 +8,20 @@ import sys
 import threading
 import time
 from contextlib import closing
-from datetime import UTC, datetime
 
 import pytest
-from sqlalchemy import delete, func, select, text
+from sqlalchemy import func, select, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from core.errors import TiebreakError
 from storage import db
-from storage.db import backup, connections, dialects, errors, guards, restore, tables
+from storage.db import backup, connections, dialects, errors, restore, tables
 from storage.db.columns import sanitize, to_json, to_storable_json
-from storage.db.connections import connect, insert_all, insert_missing, reading, upgrade, writing
+from storage.db.connections import connect, insert_all, reading, upgrade, writing
 from storage.db.errors import DatabaseUnavailable
-from storage.db.fingerprints import label_row
-from storage.db.guards import UncheckedChange
 from storage.db.tables import AnnotatorRow, LabelRow, now
 from storage.labels import labels
-from storage.studies import annotators, studies
+from storage.studies import studies
 from tests.conftest import make_item, make_target
 from tests.databases import create_database
 from tests.paths import ROOT
@@ -139,30 +135,6 @@ def test_two_processes_can_upgrade_at_once(empty_address):
     assert [process.wait() for process in processes] == [0, 0]
 
 
-def test_many_rows_are_stored_as_few_are_and_need_the_same_permission(engine, a_study):
-    values = [1, 1.0, -0.0, True, None, "a \u00e9", {"a": 0.5}]
-    at = datetime(2026, 11, 20, 12, tzinfo=UTC)
-    with writing(engine) as session:
-        label = store_label(session, a_study.id, make_target(kind="answer"), "ann", "x")
-        ids = session.execute(select(LabelRow.target_id, LabelRow.annotator_id)).one()
-    row = label_row(label, a_study.id, *ids) | {"at": at, "evidence": [{"start": 1}]}
-    rows = [row | {"value": value, "reason": str(n), "fingerprint": f"{n}"} for n, value in enumerate(values * 40)]
-    with writing(engine) as session:
-        session.execute(delete(LabelRow))
-        for one in rows:
-            insert_all(session, LabelRow, [one])
-        columns = select(*(column for column in LabelRow.__table__.c if column.name != "id")).order_by(LabelRow.id)
-        one_by_one = [tuple(map(repr, stored)) for stored in session.execute(columns)]
-        session.execute(delete(LabelRow))
-        insert_all(session, LabelRow, rows)
-        insert_missing(session, LabelRow, rows)
-        assert [tuple(map(repr, stored)) for stored in session.execute(columns)] == one_by_one
-    enforced = contextvars.copy_context()
-    enforced.run(guards.enforce)
-    with writing(engine) as session, pytest.raises(UncheckedChange):
-        enforced.run(insert_missing, session, LabelRow, rows)
-
-
 def test_a_file_that_cannot_be_opened_is_described_by_what_can_be_done(tmp_path):
     with pytest.raises(sqlite3.OperationalError) as raised:
         sqlite3.connect(tmp_path)
@@ -269,16 +241,6 @@ def test_the_tables_can_be_imported_again_while_the_app_runs(monkeypatch):
     assert reloaded.Table.metadata.tables.keys() == tables.Table.metadata.tables.keys()
 
 
-def test_the_tables_can_be_reloaded_in_place():
-    before = dict(vars(tables))
-    try:
-        importlib.reload(tables)
-        assert before.keys() <= vars(tables).keys()
-        assert tables.Table.metadata.tables.keys() == before["Table"].metadata.tables.keys()
-    finally:
-        vars(tables).update(before)
-
-
 def test_every_constraint_has_a_name_and_keys_cascade_except_that_of_a_run_to_its_experiment():
     constraints = [c for table in tables.Table.metadata.tables.values() for c in table.constraints]
     assert all(constraint.name for constraint in constraints)
@@ -286,16 +248,6 @@ def test_every_constraint_has_a_name_and_keys_cascade_except_that_of_a_run_to_it
     assert len(keys) > 20
     others = {str(key.parent): key.ondelete for key in keys if key.ondelete != "CASCADE"}
     assert others == {"run.experiment_id": "SET NULL"}
-
-
-def test_no_table_has_built_the_validator_that_it_does_not_use():
-    script = (
-        "from storage.db import tables\n"
-        "tables.LabelRow(study_id=1, target_id=1, annotator_id=1, fingerprint='f')\n"
-        "print([table.__name__ for table in tables.row_types().values() if table.__pydantic_complete__])"
-    )  # in a process of its own: other tests may have validated a row
-    printed = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert printed.stdout == "[]\n"
 
 
 MARK = "\N{REPLACEMENT CHARACTER}"
@@ -424,14 +376,3 @@ def test_a_long_statement_a_long_lock_and_an_idle_transaction_are_sentences(conn
     with pytest.raises(DatabaseUnavailable, match="paused for too long"):
         pause()
     assert setting(engine, "lock_timeout") == "1s", "the pool replaces the connection that was closed"
-
-
-PREPARED = text("SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%FROM annotator%'")
-
-
-def test_statements_stay_prepared_after_reading(connect_with):
-    engine = connect_with(TIEBREAK_POOL_SIZE="1")
-    for _ in range(8):
-        assert read(engine, annotators.find_id, "Nobody") is None
-    with reading(engine) as session:
-        assert session.scalar(PREPARED) == 2  # of the name as it is, and of all names, for one in another case

@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-import time
 
 import pytest
 from sqlalchemy import delete, select
@@ -327,16 +326,6 @@ def test_rounds_are_recorded_in_the_audit_log_and_deleted_with_the_study(engine)
     with writing(engine) as session:
         session.execute(delete(StudyRow).where(StudyRow.id == study))
         assert session.scalars(select(DesignRow.id)).all() == []
-
-
-def test_a_large_study_is_drawn_in_two_seconds(engine):
-    study = add_study(engine, items=0)
-    import_records(engine, "s", (ItemRecord(item=make_item(f"item {n}")) for n in range(5_000)))
-    write(engine, designs.create_pairs, study, "helpfulness")
-    start = time.process_time()
-    set_design(engine, study, Design(Form.random, 0, {"": 0.1}))
-    assert time.process_time() - start < 2
-    assert 400 < frame(engine, study)["drawn"].sum() < 600
 
 
 def test_targets_on_which_two_runs_differ_are_disputed_and_labels_from_before_are_known(engine):

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 
 from core.errors import UnreadableReply
 from core.formats.mapping.mapping import load_mappings
-from core.formats.records import ItemRecord, LabelRecord, Record
+from core.formats.records import ItemRecord, Record
 from core.formats.registry import read_records
 from core.protocols.scaleeval.protocol import CHOICE
 from storage.db import connections
@@ -83,17 +83,6 @@ def test_topical_chat_has_an_item_for_each_response_and_raters_by_position(impor
     engine, study = import_records(records)
     alphas = agreement_values(engine, study, "krippendorff_alpha_ordinal", "criterion")
     assert alphas["Uses Knowledge", "all"] == pytest.approx(24 / 35)
-
-
-def test_topical_chat_can_be_read_by_the_names_of_its_annotators() -> None:
-    mapping = load_mappings(MAPPINGS / "topical_chat.yaml")[0]
-    named = [block.model_copy(update={"annotators": (), "annotators_field": "annotators"}) for block in mapping.labels]
-    by_name = mapping.model_copy(update={"labels": tuple(named)})
-    annotators: dict[str, set[str]] = {}
-    for record in read_records(FIXTURES / "topical_chat" / "ratings.json", mapping=by_name):
-        if isinstance(record, LabelRecord):
-            annotators.setdefault(record.label.target.item, set()).add(record.label.annotator)
-    assert annotators == {"1-1": set("pqr"), "1-2": set("pqr"), "2-1": set("qrs"), "2-2": set("qrs")}
 
 
 def test_scaleeval_judges_agree_as_shown_and_in_the_order_of_the_items(import_records: Import) -> None:

@@ -1,6 +1,5 @@
-"""Exports read their rows in parts: in a stable order, of one state of the database, and in bounded memory."""
+"""Exports read their rows in parts: in a stable order, and of one state of the database."""
 
-import tracemalloc
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -60,21 +59,3 @@ def test_rows_that_are_added_during_an_export_are_not_in_it(engine: Engine, expo
     assert exported == before
     after = list(rows(engine, study))
     assert len(after) > len(before) and [row for row in after if row in set(before)] == before
-
-
-def peak_of(rows: Iterator[object]) -> int:
-    """Return the largest memory in bytes while rows are read one by one."""
-    tracemalloc.start()
-    for _ in rows:
-        pass
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak
-
-
-@pytest.mark.parametrize("export", EXPORTS)
-def test_the_memory_of_an_export_does_not_grow_with_its_rows(engine: Engine, export: str) -> None:
-    small, large = a_study_of(engine, 5 * PART), a_study_of(engine, 20 * PART, "large")
-    rows = EXPORTS[export]
-    list(rows(engine, small))  # compiles statements and fills caches
-    assert peak_of(rows(engine, large)) < 1.5 * peak_of(rows(engine, small))

@@ -11,7 +11,6 @@ from core.aius import Piece, Split
 from core.critiques import Aiu, Critique
 from core.errors import TiebreakError
 from core.formats import gold as gold_csv
-from core.formats import tiebreak
 from core.formats.records import ItemRecord, LabelRecord, RunRecord, TranscriptRecord
 from core.items import Item, Response
 from core.labels import Evidence, Label, Target
@@ -20,8 +19,8 @@ from core.transcripts import Part, Transcript
 from storage.db.connections import connect, reading, upgrade, writing
 from storage.labels import labels, views
 from storage.runs import aius
-from storage.studies import items, studies
-from storage.transfer import gold, imports, samples
+from storage.studies import studies
+from storage.transfer import imports
 from storage.transfer.gold import GoldOptions, gold_rows, verdict_runs
 from tests.conftest import make_item, make_label, make_target
 from tests.sessions import read, write
@@ -224,22 +223,3 @@ def test_verdicts_change_no_gold_unless_selected(memory, given_labels, verdicts)
     by_people = {gold.target for gold in before}
     assert [row.gold for row in selected if row.gold.source != "judges"] == before
     assert not by_people & {row.gold.target for row in selected if row.gold.source == "judges"}
-
-
-@pytest.mark.parametrize("protocol", ["scaleeval", "refer", "metacritique", "dna_eval"])
-def test_an_export_reads_the_items_and_labels_of_some_targets_at_once(engine, protocol, monkeypatch):
-    imports.import_records(engine, "sample", tiebreak.read(samples.path(protocol)))
-    read = []
-    by_keys, of_items = items.by_keys, labels.of_items
-    monkeypatch.setattr(items, "by_keys", lambda *words: read.append(len(words[-1])) or by_keys(*words))
-    monkeypatch.setattr(labels, "of_items", lambda *words: read.append(len(words[-1])) or of_items(*words))
-    texts = []
-    for batch in (1, 7, 10_000):
-        monkeypatch.setattr(gold, "BATCH", batch)
-        read.clear()
-        stream = io.StringIO()
-        with reading(engine) as session:
-            gold_csv.write_csv(gold_rows(session, studies.get(session, "sample")), stream)
-        assert 0 < max(read) <= batch
-        texts.append(stream.getvalue())
-    assert texts[0] == texts[1] == texts[2] and texts[0].count("\n") > 2

@@ -7,12 +7,10 @@ from typing import Any
 import pytest
 
 from core.errors import TiebreakError
-from core.formats import tiebreak
 from core.formats.records import ItemRecord, RunRecord
 from core.llm.client import Reply
 from core.protocols.registry import PROTOCOLS
 from core.trace import Ask, completed_turns
-from storage.transfer import samples
 from storage.transfer.imports import import_records
 from storage.transfer.instructions import instruction_examples, trace_examples, write_jsonl
 from tests.conftest import make_item
@@ -20,21 +18,10 @@ from tests.core.protocols import reviews
 from tests.core.protocols.reviews import make_settings, reviews_script, run_scripted
 from tests.storage.shared import stored_study
 
-EXAMPLES_WITH_EVERY_SAMPLE = 78
-"""8 traces of 10 samples, of which two could not be read."""
-
 
 def import_study(engine, records):
     import_records(engine, "tour", records)
     return stored_study(engine, "tour")
-
-
-def test_a_trace_gives_one_example_or_one_for_every_sample(engine):
-    study = import_study(engine, tiebreak.read(samples.path("refer")))
-    examples = list(instruction_examples(engine, study))
-    assert [example.item for example in examples][:2] == ["lighthouse", "sourdough"] and len(examples) == 8
-    assert examples[0].output.startswith("Analysis: ") and examples[0].output.endswith("Rating: 3")
-    assert len(list(instruction_examples(engine, study, every=True))) == EXAMPLES_WITH_EVERY_SAMPLE
 
 
 def test_a_study_without_a_peer_review_has_no_examples(engine, a_study):

@@ -14,7 +14,7 @@ from core.items import Criterion, Response
 from core.labels import Label, Scale, Target
 from storage.reports import alignment
 from storage.transfer import imports, text_metrics
-from tests.conftest import make_item, make_label
+from tests.conftest import make_item
 from tests.storage.shared import stored_study
 
 
@@ -62,17 +62,6 @@ def test_the_scores_of_a_metric_are_verdicts_on_the_scale_of_each_criterion(engi
     assert {item: values[item] for item in "abc"} == {"a": 3, "b": 2, "c": 1} and values["d"] is None
     assert set(verdicts["judge"]) == {"ROUGE-L"}
     assert "has a run called 'ROUGE-L'" in " ".join(CliRunner().invoke(cli.app, words).stderr.split())
-
-
-@pytest.mark.usefixtures("library")
-def test_of_two_responses_the_one_with_the_higher_score_is_preferred(engine: Engine) -> None:
-    responses = (Response(text="three"), Response(text="one two"))
-    records = [ItemRecord(item=make_item("a", responses=responses, reference="one two")), make_label(2, item="a")]
-    imports.import_records(engine, "p", records)
-    words = ["judges", "metric", "rouge-1", "--study", "p", "--run", "r", "--database", str(engine.url)]
-    assert CliRunner().invoke(cli.app, words).exit_code == 0
-    study = stored_study(engine, "p")
-    assert alignment.load_data(engine, study, None).opinions["value"].tolist() == [2]
 
 
 @pytest.mark.usefixtures("library")

@@ -161,25 +161,6 @@ def test_the_labeling_configuration_has_a_control_for_each_question() -> None:
     assert '<Choice value="response_2"/>' in config and '<Text name="context" value="$context"/>' in config
 
 
-def test_argilla_reads_what_is_written_for_it(tmp_path: Path) -> None:
-    argilla = pytest.importorskip("argilla.records._io", reason="argilla is not installed")
-    first, _ = argilla.JsonIO._records_from_json(write(tmp_path, "argilla"))
-    assert first.fields["prompt"] == "Which?"
-
-
-def test_inspect_reads_what_is_written_for_it(tmp_path: Path) -> None:
-    log = pytest.importorskip("inspect_ai.log", reason="inspect-ai is not installed")
-    read = log.read_eval_log(str(write(tmp_path, "inspect")))
-    assert len(read.samples) == 2
-
-
-def test_label_studio_accepts_what_is_written_for_it(tmp_path: Path) -> None:
-    interface = pytest.importorskip("label_studio_sdk.label_interface", reason="label-studio-sdk is not installed")
-    tasks = json.loads(write(tmp_path, "label-studio").read_text())
-    form = interface.LabelInterface(label_studio.labeling_config(study()))
-    assert all(form.validate_annotation(given) for task in tasks for given in task["annotations"])
-
-
 def test_labels_of_steps_come_back_from_a_log_of_inspect_with_their_transcripts(tmp_path: Path) -> None:
     sample = list(read_records(ROOT / "core" / "protocols" / "single_judge" / "sample.jsonl"))
     stream = io.StringIO()
