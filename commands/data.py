@@ -41,7 +41,7 @@ with lazy_imports():
     from core.formats import registry as file_formats
     from core.formats import text as text_files
     from core.formats import tiebreak as study_files
-    from core.formats.mapping import confirmation, guess, request, scope, suggest
+    from core.formats.mapping import confirmation, guess, request, roles, scope, suggest
     from core.formats.mapping import fields as table_fields
     from core.formats.mapping import joins as table_joins
     from core.formats.mapping import mapping as mappings
@@ -208,12 +208,10 @@ def suggest_with_roles(
 ) -> dict[str, Any]:
     """Return the suggested mapping, with fields, scales and values that are what `--role`, `--scale`, `--value` say."""
     chosen, scales, values = stated
-    roles: dict[str, list[str]] = {}
+    fields: dict[str, list[str]] = {}
     for role, _, field in (text.partition("=") for text in chosen):
-        roles.setdefault(role.strip(), []).append(field)
-    draft = suggest.suggest_table(path, explode, joins)
-    draft = suggest.with_optional(path, suggest.apply_roles(path, draft, roles, joins)) if roles else draft
-    return apply_stated(draft, scales, values)
+        fields.setdefault(role.strip(), []).append(field)
+    return apply_stated(suggest.suggest_table(path, explode, joins, fields), scales, values)
 
 
 def with_stated(found: "Sequence[mappings.Mapping]", stated: tuple[list[str], ...]) -> "list[mappings.Mapping]":
@@ -222,8 +220,8 @@ def with_stated(found: "Sequence[mappings.Mapping]", stated: tuple[list[str], ..
 
     Raises FileFormatError for `--role`.
     """
-    roles, scales, values = stated
-    if roles:
+    chosen, scales, values = stated
+    if chosen:
         raise FileFormatError("`--role` changes a suggestion: beside --map, the mapping says what the fields are")
     drafts = [mappings.draft_of(mapping) for mapping in found]
     for own in (*(([text], []) for text in scales), *(([], [text]) for text in values)):
@@ -240,8 +238,8 @@ def with_stated(found: "Sequence[mappings.Mapping]", stated: tuple[list[str], ..
 
 def apply_stated(draft: dict[str, Any], scales: list[str], values: list[str]) -> dict[str, Any]:
     """Return a draft with what `--scale` and `--value` say."""
-    draft = suggest.apply_scales(draft, {field: ends for field, _, ends in (text.rpartition("=") for text in scales)})
-    return suggest.apply_values(draft, {place: own for place, _, own in (text.rpartition("=") for text in values)})
+    draft = roles.apply_scales(draft, {field: ends for field, _, ends in (text.rpartition("=") for text in scales)})
+    return roles.apply_values(draft, {place: own for place, _, own in (text.rpartition("=") for text in values)})
 
 
 def confirmed_mappings(path: Path, found: "Sequence[mappings.Mapping]", *, confirm: bool) -> "list[mappings.Mapping]":

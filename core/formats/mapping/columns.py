@@ -3,14 +3,17 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from core.formats.mapping.fields import key_of, parse_path
-from core.formats.mapping.guess import MAX_CATEGORIES, REMARK, Draft, last_key, scale_of, with_value
-from core.formats.mapping.preview import Preview, parse_cell
+from core.formats.mapping.guess import MAX_CATEGORIES, REMARK, last_key, normalize, with_value
+from core.formats.mapping.preview import Preview, flatten, parse_cell
+from core.formats.mapping.rows import format_value
 from core.formats.mapping.scope import LEVEL
+from core.formats.transcripts.messages import is_messages
 
 # Usual names of criteria.
 RATED = frozenset(
@@ -20,7 +23,6 @@ RATED = frozenset(
         *("fluency", "grammar", "groundedness", "harmlessness", "helpfulness", "honesty", "informativeness"),
         *("instruction_following", "natural", "naturalness", "overall", "overall_quality", "quality", "readability"),
         *("relevance", "safety", "surprise", "tone", "truthfulness", "understandable", "usefulness", "verbosity"),
-        *("reliability", "security", "instruction_adherence", "plan_opt"),
     )
 )
 TRUTH = frozenset(("true", "false"))
@@ -48,7 +50,7 @@ ASIDE = re.compile(r"\b(comment|note|reason|rational|justif|feedback|span|why|ur
 WHY = re.compile(r"\b(comment|note|reason|rational|justif|feedback|why|explan)")
 SYSTEM = re.compile(r"\b(sys|system|model|team|submission|method|bot|generator|agent|policy)(s|id|name)?\b")
 PERSON = re.compile(
-    r"\b(ann(ot)?\b|assignment|worker|rater|annotator|coder|label+er|judge|assessor|user|evaluator|participant|turker|expert)"
+    r"\b(ann(ot)?\b|assignment|worker|rater|annotator|coder|label+er|judge|assessor|evaluator|participant|turker|expert)"
 )
 CRITERION = re.compile(r"\b(criteri|aspect|dimension|metric|attribute)")
 LABEL = re.compile(
@@ -62,15 +64,15 @@ FACT = re.compile(
     r"|number|conf|confidence|name|benchmark|task)\b"
 )
 NO_VALUE = re.compile(r"\b(z ?score|norm|normalized|std|sd|rank|ranking|id)s?$")
-RATING = re.compile(r"\b(rating|score)s?$")
+RATING = re.compile(r"\b(rating|score|rank)s?\b")
 # What a batch of Amazon Mechanical Turk or Toloka has beside the input and the answers, apart from who answered.
-OF_BATCH = re.compile(r"(Input|Answer|Output|Golden)\b|(assignment:)?(worker_?|hit)id$", re.IGNORECASE)
-COUNTED = re.compile(r"\.?[^.]*(^|[\W_])counts?([\W_][^.]*)?\.", re.IGNORECASE)
-FEW_ROWS = 10
+OF_BATCH = re.compile(r"(Input|Answer|Output|Golden)\b|(assignment:)?(worker_?|hit)id$|AssignmentStatus", re.IGNORECASE)
 SPLITS = frozenset(("train", "training", "val", "valid", "validation", "dev", "test", "eval", "evaluation"))
-SCALES = ((0, 1), (0, 2), (0, 3), (1, 3), (0, 4), (1, 5), (0, 5), (1, 6), (1, 7), (0, 10), (1, 10), (0, 100))
 # Values of numbers that people choose: round ones, or means of a few.
 ROUND, MEANS = 5, (1, 2, 3, 4, 5, 6)
+MAX_MEANS = 30
+# Lists, and elements of each, whose values are looked at.
+FEW = 100
 
 
 @dataclass(frozen=True)
@@ -78,15 +80,37 @@ class Column:
     """What the values of a column are."""
 
     path: str
-    words: str
-    """The words of its name, in lower case."""
     cells: tuple[str, ...]
-    distinct: frozenset[str]
-    """Without empty cells."""
+
+    @cached_property
+    def name(self) -> str:
+        """The words of the last key, joined by underscores."""
+        return normalize(self.path)
+
+    @cached_property
+    def words(self) -> str:
+        """The words of the last key in lower case, also those of `userReply`."""
+        key = last_key(self.path)
+        return " ".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", REMARK.sub(" ", key) or key)).lower()
+
+    @cached_property
+    def distinct(self) -> frozenset[str]:
+        """The different values, without empty cells."""
+        return frozenset(with_value(self.cells))
+
+    @cached_property
+    def parsed(self) -> list[Any]:
+        """The values with lists and objects instead of their texts."""
+        return [parse_cell(cell) for cell in self.cells if cell in self.distinct]
 
     def is_called(self, *names: re.Pattern[str]) -> bool:
         """Return whether the name has a word of one of the patterns."""
         return any(name.search(self.words) for name in names)
+
+    @cached_property
+    def is_rated(self) -> bool:
+        """Whether the name is that of a criterion, or says that the values are judgements."""
+        return self.name in RATED or self.is_called(LABEL) or self.path.startswith("OUTPUT:")
 
     @cached_property
     def filled(self) -> int:
@@ -94,20 +118,26 @@ class Column:
 
     @cached_property
     def is_nested(self) -> bool:
-        return any(isinstance(parse_cell(text), list | dict) for text in self.distinct)
+        return any(isinstance(cell, list | dict) for cell in self.parsed)
+
+    @cached_property
+    def is_talk(self) -> bool:
+        """Whether most values are conversations, each a list of messages; a few wrong ones are named by the import."""
+        talks = [cell for cell in self.parsed if cell != []]
+        return 2 * sum(map(is_messages, talks)) > len(talks)
 
     @cached_property
     def is_prose(self) -> bool:
+        if self.is_nested or not any(map(LETTERS.search, self.distinct)):
+            return False
         sizes = [
             max(len([word for word in SEPARATORS.split(text) if word]), len(UNSPACED.findall(text)) / 2)
             for text in self.distinct
         ]
-        if not any(map(LETTERS.search, self.distinct)):  # lists of numbers, such as those of systems
-            return False
         are_few = len(sizes) <= MAX_CATEGORIES < len(self.cells) / 2
         if are_few and self.path.rstrip().endswith("?"):  # the answers to a question of a form
             return False
-        return not self.is_nested and sum(sizes) / len(sizes) >= (2 * PROSE if are_few else PROSE)
+        return sum(sizes) / len(sizes) >= (2 * PROSE if are_few else PROSE)
 
     @cached_property
     def is_short(self) -> bool:
@@ -123,67 +153,59 @@ class Column:
         return found if all(map(math.isfinite, found)) else []
 
     @cached_property
-    def is_truth(self) -> bool:
-        return {text.lower() for text in self.distinct} <= TRUTH
-
-    @cached_property
     def is_label(self) -> bool:
-        """Whether the values are few words, or numbers as people give them."""
-        is_named = self.is_called(LABEL) or self.words.replace(" ", "_") in RATED or self.path.startswith("OUTPUT:")
-        is_fact = self.is_called(NO_VALUE) or (self.is_called(FACT) and not is_named)
-        is_fact = is_fact or (self.is_truth and self.words.startswith("agree"))  # of others of the row
-        is_fact = is_fact or COUNTED.match(self.path) is not None or self.words.startswith("number of")
-        # One value in all of many rows says how the rows were chosen.
-        is_stated = self.is_truth and self.words.startswith("is ") and len(self.cells) < FEW_ROWS
-        is_fact = is_fact or {text.lower() for text in self.distinct} <= SPLITS
-        is_stated |= self.words.replace(" ", "_") in RATED and bool(self.numbers)
-        is_fact |= INPUT.match(key_of(self.path)) is not None
-        if (len(self.distinct) < 2 and not is_stated) or not self.is_short or is_fact:
+        """Whether the values are few words, or numbers as people give them, and no fact by their name."""
+        texts = {text.lower() for text in self.distinct}
+        is_fact = self.is_called(NO_VALUE) or (self.is_called(FACT, SYSTEM, PERSON) and not self.is_rated)
+        is_fact |= texts <= SPLITS or INPUT.match(key_of(self.path)) is not None
+        # One value in all rows says how the rows were chosen, unless the name says that it is a judgement.
+        is_stated = self.is_rated and (bool(self.numbers) or texts <= TRUTH)
+        if not self.is_short or is_fact or (len(self.distinct) < 2 and not is_stated):
             return False
         if self.numbers:
-            return self._is_given(is_named=is_named)
-        most = sum(
-            count for text, count in Counter(self.cells).most_common(MAX_CATEGORIES + 1) if text in self.distinct
-        )
+            return self._is_given()
+        counts = Counter(cell for cell in self.cells if cell in self.distinct)
+        most = sum(count for _, count in counts.most_common(MAX_CATEGORIES + 1))
         share = 2 if len(self.distinct) <= MAX_CATEGORIES else 10
         return most >= 0.9 * self.filled and len(self.distinct) <= max(self.filled / share, 2)
 
-    def _is_given(self, *, is_named: bool) -> bool:
+    def _is_given(self) -> bool:
         """Return whether numbers are few whole ones, means of a few, or mostly round: other ones are measured."""
         low, high = min(self.numbers), max(self.numbers)
         if low < -MAX_CATEGORIES or high > 100:
             return False
-        are_few = len(self.numbers) <= MAX_CATEGORIES and all(number.is_integer() for number in self.numbers)
-        if are_few and high <= MAX_CATEGORIES:
-            return True
-        are_means = len(self.numbers) <= 30 and any(
+        are_means = len(self.numbers) <= MAX_MEANS and any(
             all(abs(number * n - round(number * n)) < 0.01 for number in self.numbers) for n in MEANS
         )
         round_ones = sum(float(cell) % ROUND == 0 for cell in self.cells if cell in self.distinct)
-        return is_named or (are_means and high <= MAX_CATEGORIES) or (high > 10 and 2 * round_ones > self.filled)
+        are_round = high > 10 and 2 * round_ones > self.filled
+        return self.is_rated or are_round or (are_means and high <= MAX_CATEGORIES)
 
+    @cached_property
+    def looks_like_label(self) -> bool:
+        """Whether somebody may have given the values, also those in lists; an unused field of them is named."""
+        if self.is_nested:
+            return not self.is_talk and any(own.looks_like_label for own in self._inner())
+        return self.is_label or (bool(self.numbers) and self.is_called(RATING))
 
-def compared_with_zero(column: Column) -> Draft | None:
-    """Return the block of numbers that prefer one of two responses, some below 0, such as -3 to 3; None for others.
-
-    The file does not say which one the negative numbers prefer.
-    """
-    numbers = column.numbers
-    if not numbers or not -MAX_CATEGORIES < min(numbers) < 0 or max(numbers) >= MAX_CATEGORIES:
-        return None
-    return {"kind": "preference", "value": {"compare": [{"constant": "0"}, column.path]}, "confirmed": False}
+    def _inner(self) -> Iterator["Column"]:
+        """Yield the fields of the objects in lists; words in lists have the name of the list."""
+        found: dict[str, list[str]] = {}
+        for cell in self.parsed[:FEW]:
+            for element in cell[:FEW] if isinstance(cell, list) else ():
+                for path, value in flatten(element if isinstance(element, dict) else {self.name: element}):
+                    if isinstance(value, str | int | float):
+                        found.setdefault(path, []).append(format_value(value))
+        columns = (Column(path, tuple(cells)) for path, cells in found.items())
+        yield from (own for own in columns if own.distinct and (own.is_rated or own.numbers))
 
 
 def profile(preview: Preview) -> list[Column]:
     """Return the columns with values."""
-    found = []
-    for path in (own for own in preview.columns if not LEVEL.fullmatch(own)):
-        words = " ".join(
-            re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", REMARK.sub(" ", last_key(path)) or last_key(path))
-        ).lower()
-        cells = tuple(row.get(path, "").strip() for row in preview.rows)
-        found.append(Column(path, words, cells, frozenset(with_value(cells))))
-    is_batch = {"assignmentid", "workerid"} <= {last_key(path).lower().replace("_", "") for path in preview.columns}
+    paths = [own for own in preview.columns if not LEVEL.fullmatch(own)]
+    found = [Column(path, tuple(row.get(path, "").strip() for row in preview.rows)) for path in paths]
+    is_batch = {"assignmentid", "workerid"} <= {own.name.replace("_", "") for own in found}
+    is_batch &= any(INPUT.match(key_of(own.path)) for own in found)
     return [own for own in found if own.distinct and (not is_batch or OF_BATCH.match(parse_path(own.path)[0]))]
 
 
@@ -197,50 +219,8 @@ def depends(on: Sequence[Column], column: Column) -> bool:
     return count_groups(on) == count_groups((*on, column))
 
 
-def name_words(column: Column) -> list[str]:
-    """Return the words of all keys of a path."""
-    keys = parse_path(column.path)[:-1]
-    return [*(key.lower() for key in keys), *column.words.split()]
-
-
 def name_parts(column: Column) -> list[str]:
     """Return what underscores, hyphens and blanks divide in the keys of a path, or its words without these."""
     *parents, key = parse_path(column.path)
     parts = [part for part in re.split(r"[_\s-]+", key.lower()) if part]
-    return [*map(str.lower, parents), *parts] if len(parts) > 1 else name_words(column)
-
-
-def beside_name(column: Column, text: Column) -> tuple[str, ...] | None:
-    """Return what the first key of a column has beside the name of a text: `("grade",)` of `grade-gpt4.ann`; None if
-    it does not have the name, or nothing else."""
-    first, name = ([*map(str.lower, re.split(r"[_\s-]+", parse_path(own.path)[0]))] for own in (column, text))
-    places = [at for at in range(len(first) - len(name) + 1) if first[at : at + len(name)] == name]
-    return (*first[: places[0]], *first[places[0] + len(name) :]) or None if places else None
-
-
-def number_marks(column: Column) -> set[str]:
-    return {word for word in column.words.split() if re.fullmatch(r"\d+|[a-h]", word)}
-
-
-def families(columns: Sequence[Column]) -> list[list[Column]]:
-    """Return the columns whose names differ only in a number together: they are of several annotators."""
-    found: dict[str, list[Column]] = {}
-    for own in columns:
-        found.setdefault(stem([own, own]) if number_marks(own) else own.path, []).append(own)
-    return [*found.values()]
-
-
-def stem(columns: Sequence[Column]) -> str:
-    words = columns[0].words.split()
-    kept = [word for word in words if not re.fullmatch(r"\d+|[a-h]", word)] if len(columns) > 1 else words
-    return " ".join(kept) or last_key(columns[0].path)
-
-
-def narrow_scale(numbers: Sequence[float]) -> Draft:
-    """Return the narrowest usual scale that contains all numbers."""
-    low, high = min(numbers), max(numbers)
-    most = math.ceil(max(-low, high))
-    ends = [(-most, most)] if low < 0 else [own for own in SCALES if own[0] <= low and high <= own[1]]
-    ends = ends or [(math.floor(low), math.ceil(high))]
-    low, high = min(ends, key=lambda own: (own[1] - own[0], -own[0]))
-    return scale_of(low, high, numbers)
+    return [*map(str.lower, parents), *(parts if len(parts) > 1 else column.words.split())]

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from core.answers.text import shorten
 from core.errors import FileFormatError
 from core.formats.mapping.fields import MISSING, Comparison, Excerpt, SystemName, ValueSource, source_name, spell_path
-from core.formats.mapping.guess import SIDES
+from core.formats.mapping.guess import SIDES, is_position
 from core.formats.mapping.mapping import (
     Block,
     GoldBlock,
@@ -35,8 +35,6 @@ EXAMPLES = 2
 EXAMPLE_LENGTH = 60
 # Different values of which a question has counts and examples.
 MAX_VALUES = 30
-# A number of a preference can count from 0 or from 1, or be a tie; only the file's authors know.
-BARE_NUMBER = re.compile(r"[+-]?[\d.]+")
 # Numbers that are often written for no value.
 CODES = frozenset(("0", "-1", "-9", "-99", "77", "88", "99", "999"))
 # Between the names of several systems in one cell; systems of a file that are looked at.
@@ -509,11 +507,6 @@ def _is_open(block: Block, source: ValueSource, text: str) -> bool:
     if block.proposed:  # words too: the model says which response they mean
         return text not in block.values or block.values[text] is not None
     return isinstance(source, Comparison) or (is_position(text) and text not in block.values)
-
-
-def is_position(text: str) -> bool:
-    """Return whether a preference is a number or a side: only the file's authors know of which response."""
-    return BARE_NUMBER.fullmatch(text) is not None or text.lower() in SIDES
 
 
 def _example(scope: Scope, mapping: TableMapping) -> str:

@@ -1,5 +1,6 @@
-"""Suggests a mapping for a table from the names of its columns."""
+"""What usual names of columns are, and what usual values of cells mean."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -58,9 +59,10 @@ VALUES = (
 SCORES = ("score", "rating", "points", "grade", "stars")
 CRITERIA = ("criterion", "aspect", "dimension", "metric")
 REASONS = ("reason", "comment", "rationale", "explanation", "justification")
-ANNOTATOR_COLUMNS = re.compile(r"(annotator|rater|human|worker|coder|annotation|label|ann)[ _-]?(\d+|[a-z])")
-# A column such as `gpt4_response` or `GPT-4 output`.
-OF_SYSTEM = re.compile(r"(?P<name>.+)[ _-](response|answer|output|completion)", re.IGNORECASE)
+# The annotator in the name of a column with the values of one: `tone_annotator_1`.
+ONE_ANNOTATOR = re.compile(
+    r"(?<![^_])(annotator|rater|human|worker|coder|expert|annotation|label|ann)_?(\d+|[a-z])(?![^_])"
+)
 # How such a name ends if the column has no response of a system.
 NO_SYSTEM = re.compile(
     r"(^|.*[. _-])(ground_truth|gold|gt|correct|right|reference|ref|chosen|preferred|better|best|expected)",
@@ -73,10 +75,10 @@ BATCH_PREFIX = re.compile(r"^((Input|Answer)\.|(INPUT|OUTPUT|GOLDEN|ASSIGNMENT|H
 REMARK = re.compile(r"\((?!\w\))[^()]*\)")
 
 
-def suggest_mapping(columns: Sequence[str], explode: str | Sequence[str] | None = None) -> Draft:
+def suggest_mapping(columns: Sequence[str]) -> Draft:
     """Return a draft for the user to correct, with only those fields for which a column has a usual name."""
     names = names_of([column for column in columns if not column.startswith(("OUTPUT:", "GOLDEN:"))])
-    draft: Draft = {"explode": explode, "id": element_id(explode) if explode else first_of(names, IDS) or "{row}"}
+    draft: Draft = {"id": first_of(names, IDS) or "{row}"}
     draft["responses"], prefix = _suggest_responses(names)
     texts = {response["text"] for response in draft["responses"]}
     others = {name: column for name, column in names.items() if column not in texts}
@@ -84,14 +86,8 @@ def suggest_mapping(columns: Sequence[str], explode: str | Sequence[str] | None 
     prompts = [column for column in (first_of(others, (*usual, *PROMPTS)), others.get("input")) if column]
     draft["prompt"] = prompts if len(prompts) > 1 else next(iter(prompts), None)
     fields = {field: first_of(names, usual) for field, usual in USUAL.items()}
-    draft |= {field: column for field, column in fields.items() if column not in prompts}
+    draft |= {field: column for field, column in fields.items() if column not in (*prompts, *texts)}
     return {field: guess for field, guess in draft.items() if guess}
-
-
-def element_id(explode: str | Sequence[str]) -> str:
-    """Return the name of an element by its number or key, and those of the lists that its list is in."""
-    outer = 0 if isinstance(explode, str) else len(explode) - 1
-    return "-".join(["{row}", *(f"{{element_{level}}}" for level in range(1, outer + 1)), "{element}"])
 
 
 def names_of(columns: Sequence[str]) -> dict[str, str]:
@@ -106,12 +102,6 @@ def names_of(columns: Sequence[str]) -> dict[str, str]:
 def normalize(column: str) -> str:
     """Return the words of the last key of a path in lower case, joined by underscores."""
     return _words(last_key(column))
-
-
-def annotator_name(column: str) -> str:
-    """Return the name of the annotator whose labels a column has: what follows `annotator:`, or the column's name."""
-    named = NAMED_ANNOTATOR.fullmatch(last_key(column))
-    return named["name"] if named else key_of(column)
 
 
 def last_key(column: str) -> str:
@@ -136,6 +126,8 @@ def _suggest_responses(names: dict[str, str]) -> tuple[list[Draft], str]:
     """Return the responses in the order of their numbers or letters, each with the system of the same number; and how
     their names begin, such as `first_turn_`."""
     texts, systems = _numbered_columns(names, RESPONSES), _numbered_columns(names, SYSTEMS)
+    if not texts and {"source", "target"} <= names.keys():  # of a translation
+        texts = {"": names["target"]}
     match = RESPONSES.fullmatch(normalize(next(iter(texts.values())))) if texts else None
     found = [
         {"text": texts[which]} | ({"system": systems[which]} if which in systems else {}) for which in sorted(texts)
@@ -155,20 +147,7 @@ def _numbered_columns(names: dict[str, str], pattern: re.Pattern[str]) -> dict[s
     return max(reversed(found.values()), key=lambda own: (len(own), "" not in own), default={})
 
 
-def annotator_columns(columns: Sequence[str]) -> Draft:
-    """Return column -> annotator, if the names of several columns are those of annotators, and none has them all."""
-    names = names_of(columns)
-    if first_of(names, ANNOTATORS) and first_of(names, VALUES):
-        return {}
-    own = {
-        column
-        for name, column in names.items()
-        if ANNOTATOR_COLUMNS.fullmatch(name) or NAMED_ANNOTATOR.fullmatch(last_key(column))
-    }
-    return {column: annotator_name(column) for column in sorted(own)} if len(own) > 1 else {}
-
-
-# Guesses which columns of a table are verdicts of judges or gold, and what their values mean.
+# The values of columns: which of them are verdicts of judges, and what the values mean.
 
 # How names of judges begin, or what names of judges in cells contain.
 MODEL = re.compile(r"gpt|claude|llama|mistral|mixtral|gemini|qwen|deepseek|judge|evaluator|llm", re.IGNORECASE)
@@ -177,15 +156,12 @@ MODEL_PART = re.compile(
     r"(?<![a-z])((chat)?gpt|llama|qwen|mistral|mixtral|deepseek|reward|(claude|gemini|judge|llm)s?(?![a-z]))",
     re.IGNORECASE,
 )
-# Usual names of columns with the kind of who gave a value, and their words for people and for judges.
-KIND_COLUMNS = ("annotator_kind", "feedback_source_type", "annotator_type", "rater_type", "source_type", "source")
-PEOPLE_KINDS = frozenset(("human", "person", "people", "annotation", "app"))
-JUDGE_KINDS = frozenset(("llm", "llm_judge", "model", "auto_eval", "eval", "code", "heuristic"))
 # Words in the name of a column of verdicts beside that of the judge, and of one with its confidence; and of people.
 VERDICTS = frozenset(("verdict", "verdicts", "judgement", "judgment"))
 CONFIDENCES = frozenset(("confidence", "conf", "certainty", "probability", "prob"))
 PEOPLE = frozenset(("human", "annotator", "rater", "worker", "coder", "expert", "gold", "majority", "final"))
-GOLD = re.compile(r"gold|gold_label|gold_answer|adjudicated|ground_truth|human_majority|majority|final_label|expert")
+# Usual names of columns with decided values.
+GOLD = re.compile(r"(gold|final)(_label|_answer)?|adjudicated|ground_truth|(human_)?majority|expert")
 # Words for a preference that name the response: `Response A`, `A-is-clearly-better`.
 DIRECTED = re.compile(
     r"(?:slightly_|strongly_)?(?:prefer_)?(?:(?:assistant|model|response|answer|output|completion|system|text)_?)?(?P<which>[ab12])"
@@ -204,46 +180,49 @@ TIE = re.compile(
 )
 # Places that two responses can have had on a page, which need not be their order in the file: a person states it.
 SIDES: Mapping[str, int] = {"left": 1, "right": 2}
-LETTERS = frozenset(("a", "b"))
-# What means a tie beside A or B only; C is left out, because it can be a third response or "cannot decide".
-TIES_BESIDE_LETTERS: Mapping[str, int] = {"t": 0}
-# Usual words for a preference that do not say of which response.
-WITHOUT_DIRECTION = frozenset(("win", "won", "lose", "lost", "loss", "chosen", "rejected"))
-# Usual scales; the first that contains all values is suggested.
-SCALES = ((1, 3), (1, 5), (0, 5), (1, 7), (0, 10), (1, 10), (0, 100))
+NUMBER = re.compile(r"-?\d+([.,]\d+)?([eE]-?\d+)?")
+# Usual scales; the narrowest that contains all values is suggested.
+SCALES = ((0, 1), (0, 2), (0, 3), (1, 3), (0, 4), (1, 5), (0, 5), (1, 6), (1, 7), (0, 10), (1, 10), (0, 100))
 MAX_CATEGORIES = 11
-# What is written in place of an empty cell.
+# What is written in place of an empty cell, and other usual words for no value.
 EMPTY = ("n/a", "na", "nan", "none", "null", "-")
-# A remark on why there is no value, such as `N/A (nothing to judge)`.
-WITHOUT_VALUE = re.compile(r"(n/a)\W.*", re.IGNORECASE | re.DOTALL)
-# Usual words for no value.
 NO_VALUE = (*EMPTY, "error", "unknown", "refused")
 
 
-def guess_block(cells: Iterable[str]) -> Draft | None:
+def guess_values(cells: Iterable[str]) -> Draft | None:
     """Return kind, scale and values of a column's cells; None if they are neither preferences nor scores.
 
     0 and 1 alone can be a tie and the first response, the first and the second one, or scores: they are not guessed.
-    Empty cells and words of EMPTY are no values. Fewer than half of the distinct values may be something else, such as
-    ERROR: they are not among the values, and neither are `win` and `lose`, which do not name the response.
+    Fewer than half of the distinct values may have no meaning: the import refuses them, unless they are words of
+    NO_VALUE.
     """
-    distinct = sorted(with_value(cells))
-    if not distinct or distinct == ["0", "1"]:
-        return None
+    texts = list(cells)
+    distinct = with_value(texts)
     known = meanings(distinct)
-    undirected = [text for text in distinct if text.lower() in WITHOUT_DIRECTION]
-    if 2 * (len(known) + len(undirected)) > len(distinct):
-        stated = {text: word for text, word in known.items() if text != str(word) and text.lower() not in SIDES}
-        return {"kind": "preference", "values": stated}
-    numbers = [float(text.replace(",", ".")) for text in distinct if re.fullmatch(r"\d{1,3}([.,]\d+)?", text)]
+    if distinct == {"0", "1"}:
+        return None
+    if 2 * len(known) <= len(distinct):
+        return guess_scores(texts)
+    stated = {text: known[text] for text in sorted(known) if text != str(known[text]) and text.lower() not in SIDES}
+    return _without_value({"kind": "preference", "values": stated}, texts)
+
+
+def guess_scores(cells: Iterable[str]) -> Draft | None:
+    """Return kind, scale and words for no value of cells of which most are numbers; None for others."""
+    texts = list(cells)
+    distinct = with_value(texts)
+    numbers = [number for text in distinct if (number := number_of(text)) is not None]
     if 2 * len(numbers) <= len(distinct):
         return None
-    if max(numbers) < 1 and not all(number.is_integer() for number in numbers):
-        return {"kind": "score", "scale": {"level": "interval", "low": 0, "high": 1}}
-    low, high = next((ends for ends in SCALES if ends[0] <= min(numbers) and max(numbers) <= ends[1]), (None, None))
-    if low is None or high is None:
-        return None
-    return {"kind": "score", "scale": scale_of(low, high, numbers)}
+    low, high = min(numbers), max(numbers)
+    ends = [own for own in SCALES if own[0] <= low and high <= own[1]] or [(math.floor(low), math.ceil(high))]
+    low, high = min(ends, key=lambda own: (own[1] - own[0], -own[0]))
+    return _without_value({"kind": "score", "scale": scale_of(low, high, numbers)}, texts) if low < high else None
+
+
+def number_of(text: str) -> float | None:
+    """Return the number that a cell is, also with a decimal comma; None for another text."""
+    return float(text.replace(",", ".")) if NUMBER.fullmatch(text) else None
 
 
 def scale_of(low: float, high: float, numbers: Iterable[float]) -> Draft:
@@ -254,27 +233,47 @@ def scale_of(low: float, high: float, numbers: Iterable[float]) -> Draft:
 
 
 def with_value(cells: Iterable[str]) -> set[str]:
-    """Return the distinct cells that are neither empty, a word of EMPTY nor a remark, without blanks around them."""
-    texts = {text for cell in cells if (text := cell.strip()) and text.lower() not in EMPTY}
-    return {text for text in texts if not WITHOUT_VALUE.fullmatch(text)}
+    """Return the distinct cells that are neither empty nor a word of EMPTY, without blanks around them."""
+    return {text for cell in cells if (text := cell.strip()) and text.lower() not in EMPTY}
+
+
+def _without_value(block: Draft, cells: Iterable[str]) -> Draft:
+    """Return the block with the cells that are usual words for no value among its values."""
+    nothing = {text: None for text in sorted({cell.strip() for cell in cells}) if text.lower() in NO_VALUE}
+    return block | ({"values": block.get("values", {}) | nothing} if nothing else {})
 
 
 def meanings(texts: Iterable[str]) -> dict[str, int]:
-    """Return text -> the response, or 0 for a tie, of those texts that are usual words for a preference."""
+    """Return text -> the response, or 0 for a tie, of those texts that are usual words for a preference.
+
+    `T` is a tie beside A or B; C is not, because it can be a third response or "cannot decide".
+    """
     keys = {text: re.sub(r"[\s-]+", "_", text.strip().lower()) for text in texts}
-    known = {**PREFERENCES, **(TIES_BESIDE_LETTERS if LETTERS & {*keys.values()} else {})}
+    known = {**PREFERENCES, **({"t": 0} if {"a", "b"} & {*keys.values()} else {})}
     known |= {key: 0 for key in keys.values() if TIE.fullmatch(key)}
     known |= {key: 1 if own["which"] in "a1" else 2 for key in keys.values() if (own := DIRECTED.fullmatch(key))}
     return {text: known[key] for text, key in keys.items() if key in known}
 
 
-def guess_roles(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> tuple[list[str], str | None]:
-    """Return the columns that look like verdicts of judges of one kind, and the one that looks like gold."""
-    blocks = {column: guess_block(row.get(column, "") for row in rows) for column in columns}
+def leave_open(block: Draft, cells: Iterable[str]) -> Draft:
+    """Return the block, not confirmed if the file does not state what it says: which response a number means, or the
+    scale."""
+    has_numbers = any(is_position(cell.strip()) for cell in cells)
+    is_stated = block["kind"] == "answer" or (block["kind"] == "preference" and not has_numbers)
+    return block if is_stated else block | {"confirmed": False}
+
+
+def is_position(text: str) -> bool:
+    """Return whether a preference is a number or a side: only the file's authors know of which response."""
+    return re.fullmatch(r"[+-]?[\d.]+", text) is not None or text.lower() in SIDES
+
+
+def find_judges(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return the columns that look like verdicts of judges of one kind, by their names and values."""
+    named = [column for column in columns if _is_judge(column)]
+    blocks = {column: guess_values(row.get(column, "") for row in rows) for column in named}
     kinds = {column: block["kind"] for column, block in blocks.items() if block}
-    judges = [column for column in kinds if _is_judge(column)]
-    gold = next((column for column in kinds if GOLD.fullmatch(column.lower())), None)
-    return [column for column in judges if kinds[column] == kinds[judges[0]]], gold
+    return [column for column, kind in kinds.items() if kind == next(iter(kinds.values()))]
 
 
 def _is_judge(column: str) -> bool:

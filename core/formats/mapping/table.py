@@ -113,17 +113,6 @@ def roles(path: Path, mapping: Mapping) -> list[str]:
     return lines
 
 
-def lacking_responses(path: Path, mapping: Mapping) -> set[int]:
-    """Return the numbers of the responses, from 0, whose text some item of a file lacks: it is `null`, or not there."""
-    single = ((number, own.text) for number, own in enumerate(mapping.responses) if own.each is None)
-    texts = {number: text for number, text in single if isinstance(text, str) and not is_template(text)}
-    lacking = set[int]()
-    with recording_omissions():
-        for scope in _iter_file(path, mapping) if texts else ():
-            lacking.update(number for number, text in texts.items() if scope.cell(text) in (None, MISSING))
-    return lacking
-
-
 def refuse_open(path: Path, mapping: Mapping) -> None:
     """Raise FileFormatError if a person has to state something before the import."""
     if not mapping.confirmed:

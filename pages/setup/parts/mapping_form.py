@@ -11,7 +11,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from core.errors import FileFormatError
 from core.formats.mapping import mapping as mappings
 from core.formats.mapping.preview import MANY_FIELDS, FileFields, describe_fields
-from core.formats.mapping.suggest import apply_roles, build_suggested, suggest_table, with_optional
+from core.formats.mapping.suggest import build_suggested, suggest_table
 from core.formats.plain_yaml import dump_fields
 from pages.parts import downloads
 from pages.parts.text import escape_markdown
@@ -192,8 +192,7 @@ def _start_suggested(
 
 
 def _suggest(path: Path, explode: Any, stated: Any, join: Any) -> dict[str, Any]:
-    draft = suggest_table(path, explode, join)
-    return with_optional(path, apply_roles(path, draft, dict(stated), join)) if stated else draft
+    return suggest_table(path, explode, join, dict(stated))
 
 
 def start_loaded(source: FileSource, found: Sequence[mappings.Mapping]) -> None:

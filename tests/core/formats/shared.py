@@ -70,3 +70,18 @@ def write_content(path: Path, content: str | Sequence[object] | dict[str, object
         text = "".join(json.dumps(record) + "\n" for record in content)
     path.write_text(text, encoding="utf-8", newline="")
     return path
+
+
+# Texts that are prose, and rows of tables with them.
+RANGE = range(12)
+WORDS = ["red", "green", "blue", "grey", "pink", "cyan", "lime", "gold", "teal", "navy", "plum", "rust"]
+
+
+def prose(*parts: object) -> str:
+    """Return a sentence that differs by its parts."""
+    return f"The {' '.join(map(str, parts))} house stands on a hill near the sea"
+
+
+def write_rows(folder: Path, rows: Sequence[object]) -> Path:
+    """Write the records of a table."""
+    return write_content(folder / "t.json", [*rows])

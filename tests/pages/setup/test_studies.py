@@ -87,7 +87,7 @@ def test_columns_of_judges_and_gold_are_guessed_shown_and_imported() -> None:
     assert "judged: added 2 items, 1 run, 2 traces, 1 adjudication." in page_text(app)
     with study_session("judged") as (session, study):
         (ruling,) = labels.adjudications(session, study.id)
-    assert (ruling.value, ruling.rule) == (2, "gold of the imported file")
+    assert (ruling.value, ruling.rule) == (2, "column gold")
 
 
 def test_labels_of_which_one_of_several_would_count_are_named_before_the_import() -> None:

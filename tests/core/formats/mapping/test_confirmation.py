@@ -73,7 +73,7 @@ def test_words_and_names_of_systems_state_their_meaning(tmp_path: Path) -> None:
 
 def test_chosen_and_rejected_do_not_say_of_which_response(tmp_path: Path) -> None:
     path = write_pairs(tmp_path, ["chosen", "rejected", "tie"])
-    assert suggest_table(path)["gold"][0]["values"] == {"tie": 0}
+    assert "gold" not in suggest_table(path)
 
 
 def test_a_guessed_scale_is_confirmed_once_for_all_columns_that_share_it(tmp_path: Path) -> None:

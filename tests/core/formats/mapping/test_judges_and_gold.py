@@ -15,8 +15,9 @@ from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping import mapping as mappings
 from core.formats.mapping import table
 from core.formats.mapping.preview import unused_fields
+from core.formats.mapping.roles import apply_scales
 from core.formats.mapping.scope import recording_omissions
-from core.formats.mapping.suggest import apply_scales, suggest_table
+from core.formats.mapping.suggest import suggest_table
 from core.formats.plain_yaml import parse_fields
 from core.formats.records import (
     AdjudicationRecord,

@@ -6,15 +6,14 @@ from typing import Any
 import pytest
 
 from core.errors import FileFormatError
-from core.formats.mapping.confirmation import answer
 from core.formats.mapping.items import is_exchanged
-from core.formats.mapping.mapping import Mapping, build_mapping, dump_mapping, load_mappings
+from core.formats.mapping.mapping import build_mapping, dump_mapping, load_mappings
 from core.formats.mapping.suggest import suggest_table
-from core.formats.mapping.table import questions
 from core.formats.records import AdjudicationRecord, LabelRecord, Record, TraceRecord
 from core.formats.registry import read_records
 from core.labels import Value
 from core.trace import VerdictReached
+from tests.core.formats.mapping.shared import confirmed
 from tests.core.formats.mapping.test_judges_and_gold import read
 from tests.core.formats.shared import MAPPINGS, items_of, labels_of, of_kind, verdicts_of
 from tests.paths import ROOT
@@ -105,16 +104,14 @@ def test_questions_of_mt_bench_have_their_category_as_scenario(tmp_path: Path) -
 
 
 SUGGESTED: dict[str, dict[str, list[Any]]] = {
-    **{name: VALUES[name] for name in ("chatbot_arena", "alpaca_eval", "summeval", "helpsteer2", "llmbar", "wmt_mqm")},
-    **{name: VALUES[name] for name in ("hanna", "summarize_from_feedback", "webgpt", "judgebench")},
-    "mt_bench": {"labels": [2]},  # the only row about the whole of its conversations
+    **{
+        name: VALUES[name]
+        for name in ("helpsteer2", "llmbar", "hanna", "summarize_from_feedback", "webgpt", "judgebench")
+    },
     "feedback_bench": {"gold": [3, 5]},
     "beavertails": {"gold": [False]},
-    "shp": {"labels": [1, 1]},
     "reward_bench": {"gold": [2, 2, 1, 1, 2, 2, 2, 2]},
-    "hh_rlhf": {"gold": [2, 1, 1, 2, 2, 2, 2, 1]},
-    "helpsteer3": {"labels": [1, 0]},
-    "ultrafeedback": {},
+    "helpsteer3": {},
     "alignbench": {},
 }
 """What the suggested mapping reads; what is not clear from names and values, such as -3 to 3, is left out."""
@@ -122,14 +119,6 @@ SUGGESTED: dict[str, dict[str, list[Any]]] = {
 
 STATED: dict[str, dict[str, Value | None]] = {"summarize_from_feedback": {"0": 1, "1": 2}, "llmbar": {"1": 1, "2": 2}}
 """Values that a file does not state."""
-
-
-def confirmed(path: Path, values: dict[str, Value | None]) -> Mapping:
-    """Return the suggested mapping with what a person confirms."""
-    mapping = build_mapping(suggest_table(path) | {"confirmed": True})
-    for question in questions(path, mapping):
-        mapping = answer(mapping, question, values if question.needs_values else {})
-    return mapping
 
 
 @pytest.mark.parametrize("name", SUGGESTED)
@@ -319,4 +308,3 @@ def test_a_system_is_a_part_of_a_field_and_numbered_objects_are_items(tmp_path: 
     mapping = 'explode: "*"\nid: "{element}"\nresponses: [{text: text, system: {field: run, before_last: "-"}}]'
     items = items_of(read(tmp_path, rows, mapping, "t.json"))
     assert [own.responses[0].system for own in items] == ["gpt", "llama"]
-    assert suggest_table(tmp_path / "t.json")["explode"] == "*"
