@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Four processes for two cores: tests of the browser and of killed processes wait more than they compute.
 PYTEST := $(BIN)/python -m pytest -q -n 4 --dist loadfile
 
-.PHONY: run worker setup docs test test-python test-fast coverage browser check check-js test-js format texts bench bench-short bench-all clean
+.PHONY: run worker setup docs test test-python test-fast coverage browser check check-js test-js format texts bench bench-short bench-all mutants clean
 
 run: setup
 	@$(BIN)/python -m streamlit run app.py --server.port $(PORT)
@@ -106,6 +106,10 @@ bench-short: .venv/ready-for-tests
 # Every benchmark by itself, about an hour.
 bench-all: .venv/ready-for-tests
 	@for file in tests/bench/bench_*.py; do $(BIN)/python -m tests.bench.$$(basename $$file .py); done
+
+# Not part of the tests: a sample of mutants of the modules in tests/mutants/modules.yaml; MUTANTS="claims --sample 0" selects.
+mutants: .venv/ready-for-tests
+	@$(BIN)/python -m tests.mutants $(MUTANTS)
 
 clean:
 	rm -rf .venv node_modules .pytest_cache .mypy_cache .ruff_cache .coverage site docs/commands.md docs/api.md
