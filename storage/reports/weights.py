@@ -1,8 +1,8 @@
 """Aspect weights (DnA-Eval): distances, means, quality of aspects, agreement of verdicts, and other weights."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
@@ -14,10 +14,6 @@ from core.labels import Kind, Target
 from core.protocols import registry
 from core.protocols.dna_eval.settings import Settings, settings_of_item
 from core.protocols.dna_eval.verdicts import Judgement, collect_judgements
-from core.statistics.data.arrays import Estimate
-from core.statistics.data.label_table import Column as CodedColumn
-from core.statistics.data.label_table import LabelTable, groups
-from core.statistics.measures.means import mean_estimate, share_estimate
 from core.statistics.reports.weight_distances import (
     DistanceMeasure,
     RaterDistance,
@@ -27,13 +23,11 @@ from core.statistics.reports.weight_distances import (
     unit_distances,
 )
 from core.statistics.reports.weight_laboratory import LaboratoryReport, ScoredPair, laboratory_report
-from core.wording import report_criterion
 from storage.db import connections
 from storage.labels import labels, targets
 from storage.reports import references
-from storage.reports.alignment import judge_models, load_data
-from storage.reports.chosen_labels import Choices
-from storage.reports.opinions import RaterPanel, find_scales, opinion_columns, opinion_frame
+from storage.reports.alignment import judge_models
+from storage.reports.opinions import RaterPanel, find_scales, opinion_frame
 from storage.runs import aius, aspects, events, runs
 from storage.runs.aspects import KIND
 from storage.runs.events import TraceTurns
@@ -80,30 +74,6 @@ class WeightingDetail:
     """The viewer has not weighed these aspects yet."""
 
 
-@dataclass(frozen=True)
-class AspectQuality:
-    """The annotators' ratings of the aspects of one judge, 1 to 5 (Table 3)."""
-
-    judge: str
-    quality: str
-    rating: Estimate
-
-
-@dataclass(frozen=True)
-class VerdictAgreement:
-    """The share of items on which a run's verdict equals the gold label (Table 2); its repeats are one run."""
-
-    run: str
-    protocol: str
-    criterion: str
-    with_ties: Estimate
-    without_ties: Estimate
-    """On the items whose gold label is not a tie."""
-    no_verdict: int
-    """Items with a gold label and without a verdict, which are in neither share; of all repeats."""
-    repeats: int = 1
-
-
 def rows(
     engine: Engine, study: Study, measure: DistanceMeasure = rank_distance, *, resamples: int = 1000
 ) -> list[RaterDistance]:
@@ -130,73 +100,6 @@ def drill_down(engine: Engine, study: Study, row: RaterDistance, viewer: str | N
     return details
 
 
-def aspect_qualities(engine: Engine, study: Study, *, resamples: int = 1000) -> list[AspectQuality]:
-    """Return the mean rating of each judge's aspects: the mean over items of the mean over annotators."""
-    with connections.reading(engine) as session:
-        ratings = labels.frame(session, study.id)
-        opinions = _weight_opinions(session, study.id).drop_duplicates(["rater", "item", "part"])
-    ratings = ratings[ratings["kind"] == "aspect_quality"]
-    judges = opinions[["rater", "item", "part"]].rename(columns={"rater": "judge"})
-    by_judge = ratings.merge(judges, on=["item", "part"]).groupby(["judge", "criterion"], sort=True)
-    return [AspectQuality(str(key[0]), str(key[1]), _mean_rating(rows, resamples)) for key, rows in by_judge]
-
-
-def _mean_rating(ratings: "pd.DataFrame", resamples: int) -> Estimate:
-    by_target = ratings.assign(value=ratings["value"].astype(float)).groupby(["item", "part"])["value"].mean()
-    groups = [item for item, _ in by_target.index]
-    raters = int(ratings["rater"].nunique())
-    return mean_estimate(by_target.tolist(), groups=groups, raters=raters, pairs=len(ratings), resamples=resamples)
-
-
-def verdict_agreement(engine: Engine, study: Study, choices: Choices | None = None) -> list[VerdictAgreement]:
-    """Return each run's agreement with the annotators on preferences, with and without ties.
-
-    If labels are mainly of disputed targets, it is of these: `choices`, if the caller has them.
-    """
-    if choices is None:
-        choices = load_data(engine, study, "gold").choices
-    with connections.reading(engine) as session:
-        gold = {
-            id: gold.value
-            for id, gold in labels.gold_by_target_id(session, study.id, [PREFERENCE])
-            if gold.source in DECIDED
-        }
-        opinions = opinion_columns(session, study.id, [PREFERENCE])
-        by_id = dict(targets.of_study(session, study.id, [PREFERENCE]))
-        found = runs.of_study(session, study.id)
-    cells = {run.id: (run.name_of_cell, run.protocol) for run in found}
-    repeats = Counter(cells.values())
-    criteria = {id: report_criterion(target.criterion) for id, target in by_id.items()}
-    gold = {id: value for id, value in gold.items() if choices.has_figures_of(by_id[id])}
-    judged = CodedColumn.of(opinions.targets)
-    columns = {"run": CodedColumn.of(opinions.runs).map(cells.__getitem__), "item": judged}
-    columns["criterion"] = judged.map(criteria.__getitem__)
-    table = LabelTable({**columns, "verdict": opinions.values, "gold": judged.map(gold.get)})
-    verdicts = table.take(opinions.stages.equals("verdict"))
-    has_gold = verdicts["gold"].present()
-    return [
-        _agreement(run, repeats[run], criterion, verdicts.take(rows[has_gold[rows]]))
-        for (run, criterion), rows in groups(verdicts, "run", "criterion")
-        if has_gold[rows].any()
-    ]
-
-
-def _agreement(run: tuple[str, str], repeats: int, criterion: str, verdicts: LabelTable) -> VerdictAgreement:
-    """Return the agreement of verdicts with their gold labels; `run` is its name and its protocol."""
-
-    def share_equal(some: LabelTable) -> Estimate:
-        equal = some["verdict"].array() == some["gold"].array()
-        judged = [*map(str, some["item"].array())]
-        reason = "there is no item with a verdict and a gold label"
-        found = share_estimate(equal, judged, pairs=len(some), reason=reason)
-        return replace(found, items=len({*judged}))
-
-    decided = verdicts.take(verdicts["verdict"].present())
-    without_ties = decided.take(decided["gold"].where(lambda label: label != TIE))
-    missing = len(verdicts) - len(decided)
-    return VerdictAgreement(*run, criterion, share_equal(decided), share_equal(without_ties), missing, repeats)
-
-
 def load_units(engine: Engine, study: Study) -> list[WeightUnit]:
     """Return `units` of a study."""
     with connections.reading(engine) as session:
@@ -206,12 +109,12 @@ def load_units(engine: Engine, study: Study) -> list[WeightUnit]:
 def units(session: Session, study_id: int) -> list[WeightUnit]:
     """Return all current weights by item and set of aspects; of a judge, its newest."""
     annotators = _weights_by_unit(labels.frame(session, study_id))
-    judges = _weights_by_unit(_weight_opinions(session, study_id))
+    judges = _weights_by_unit(weight_opinions(session, study_id))
     keys = dict.fromkeys([*annotators, *judges])
     return [WeightUnit(*key, annotators.get(key, {}), judges.get(key, {})) for key in keys]
 
 
-def _weight_opinions(session: Session, study_id: int) -> "pd.DataFrame":
+def weight_opinions(session: Session, study_id: int) -> "pd.DataFrame":
     """Return the judges' weights; a judge that has different models in several runs is one rater for each model."""
     opinions = opinion_frame(session, study_id, [KIND])
     models, several = judge_models(session, study_id, opinions)

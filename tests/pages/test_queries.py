@@ -63,8 +63,6 @@ def read_agreement(engine: Engine, study: Study) -> None:
 
 def read_weights(engine: Engine, study: Study) -> None:
     weights.rows(engine, study, resamples=10)
-    weights.aspect_qualities(engine, study, resamples=10)
-    weights.verdict_agreement(engine, study)
     weights.laboratory(engine, study, resamples=10)
 
 

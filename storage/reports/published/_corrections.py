@@ -103,6 +103,6 @@ TABLES = (
         "realcritic", PAPER, "self-, cross- and iterative critique: right before and after the correction",
         "Whose critiques lead to right corrections?",
         "runs of critique and correction, and reference answers", corrections,
-        has_reference=False, labels="no value",
+        has_reference=False, labels="no value", kinds=("answer",),
     ),
 )  # fmt: skip

@@ -310,21 +310,23 @@ TABLES = (
     PublishedTable(
         "scaleeval-3", PAPER, "Table 3: example-level agreement with people",
         "Does the debate decide as people do, more often than one model?", "people's preferences", example_level,
+        kinds=("preference",),
     ),
     PublishedTable(
         "scaleeval-4", PAPER, "Tables 4 and 5: agreement with the debate",
         "How often does each evaluator decide as the debate does, also with other wordings of a criterion?",
         "a debate; people's decisions on its disputes; for Table 5 runs with other wordings", agreement_with_debate,
-        has_reference=False, labels="no value",
+        has_reference=False, labels="no value", kinds=("preference",),
     ),
     PublishedTable(
         "scaleeval-figure-3", PAPER, "Figure 3: win rates of systems",
         "Do people and the debate prefer the same system?",
         "preferences of people, or a debate", system_wins, against=False, labels="values of people",
+        kinds=("preference",),
     ),
     PublishedTable(
         "rounds", f"{PAPER}; ChatEval, Chan et al. 2023, Figure 4", "Accuracy by round",
         "Do judges come closer to people as they discuss?", "people's preferences, and a run with several rounds",
-        by_round,
+        by_round, kinds=("preference",),
     ),
 )  # fmt: skip

@@ -17,6 +17,7 @@ from core.labels import Target
 from core.protocols import registry
 from core.protocols.dna_baselines import NAME as BASELINE
 from core.statistics.data.dataset import NUMBER_COLUMNS, build_datasets
+from core.statistics.measures.means import mean_estimate
 from core.statistics.reports import peer_errors
 from core.statistics.reports.agreement import agreement_rows
 from core.statistics.reports.experiments import RunOfCell
@@ -25,9 +26,9 @@ from core.statistics.reports.peer_errors import TraceOutcome
 from core.statistics.reports.weight_distances import average_weights as mean_weights
 from core.wording import format_p, join_notes, repeats_note, significance_level
 from storage.db import connections
-from storage.labels import targets
+from storage.labels import labels, targets
 from storage.reports import alignment, peer_reviews, weights
-from storage.reports.alignment import AS_TIE, AS_TIE_NOTE, FIRST_OPINION, TIE
+from storage.reports.alignment import AS_TIE, AS_TIE_NOTE, BY_SCORES, FIRST_OPINION, TIE
 from storage.reports.judge_costs import UNITS, RunCost, cost_by_run, cost_by_speaker, sum_costs
 from storage.reports.opinions import once, with_texts
 from storage.reports.published._debates import pairs_and_scenarios
@@ -167,15 +168,25 @@ def differences(request: Request, kind: str) -> list[PublishedRow]:
 
 def verdict_agreement(request: Request) -> list[PublishedRow]:
     """Return each run's agreement with people's preferences, with and without their ties (DnA-Eval's Table 2)."""
-    return [
-        from_estimate(row.run, row.criterion, statistic, estimate, join_notes(repeats_note(row.repeats), note))
-        for row in weights.verdict_agreement(request.engine, request.study, request.people.choices)
-        for statistic, estimate in (
-            ("agreement with ties", row.with_ties),
-            ("agreement without ties", row.without_ties),
-        )
-        for note in (f"{row.no_verdict} without a verdict, left out" if row.no_verdict else "",)
-    ]
+    data = request.people
+    keys = ["item", "kind", "criterion", "part"]
+    gold = data.gold[(data.gold["kind"] == "preference") & data.gold["value"].notna()]
+    verdicts = data.opinions[(data.opinions["kind"] == "preference") & (data.opinions["stage"] == "verdict")]
+    verdicts = with_texts(verdicts[~verdicts["judge"].astype(str).str.endswith(BY_SCORES)])
+    judged = verdicts.merge(gold[[*keys, "value"]].rename(columns={"value": "gold"}).astype({"part": str}), on=keys)
+    with connections.reading(request.engine) as session:
+        names = {run.id: run.name_of_cell for run in runs.of_study(session, request.study.id)}
+    repeats = Counter(names.values())
+    rows = []
+    for (name, criterion), own in judged.groupby([judged["run"].map(names), "criterion"], sort=False):
+        decided = own[own["value"].notna()]
+        missing = len(own) - len(decided)
+        note = join_notes(repeats_note(repeats[str(name)]), f"{missing} without a verdict, left out" if missing else "")
+        without_ties = decided[decided["gold"] != TIE]
+        for statistic, some in (("agreement with ties", decided), ("agreement without ties", without_ties)):
+            hits = (some["value"] == some["gold"]).tolist()
+            rows.append(share(str(name), str(criterion), statistic, hits, some["item"].tolist(), note))
+    return rows
 
 
 def corrected_mistakes(request: Request) -> list[PublishedRow]:
@@ -218,9 +229,19 @@ def _model(run: Run) -> str:
 
 
 def aspect_ratings(request: Request) -> list[PublishedRow]:
-    """Return people's mean ratings of each judge's aspects (DnA-Eval's Table 3)."""
-    qualities = weights.aspect_qualities(request.engine, request.study, resamples=request.resamples)
-    return [from_estimate(row.judge, row.quality, "mean rating", row.rating) for row in qualities]
+    """Return people's mean ratings of each judge's aspects: over items, of the mean over annotators (Table 3)."""
+    with connections.reading(request.engine) as session:
+        opinions = weights.weight_opinions(session, request.study.id).drop_duplicates(["rater", "item", "part"])
+        ratings = labels.frame(session, request.study.id)
+    ratings = ratings[ratings["kind"] == "aspect_quality"]
+    sets = opinions[["rater", "item", "part"]].rename(columns={"rater": "judge"})
+    rows = []
+    for (judge, quality), rated in ratings.merge(sets, on=["item", "part"]).groupby(["judge", "criterion"], sort=True):
+        of_sets = rated.assign(value=rated["value"].astype(float)).groupby(["item", "part"])["value"].mean()
+        own = [item for item, _ in of_sets.index]
+        rating = mean_estimate(of_sets.tolist(), groups=own, resamples=request.resamples)
+        rows.append(from_estimate(str(judge), str(quality), "mean rating", rating))
+    return rows
 
 
 def average_weights(request: Request) -> list[PublishedRow]:
@@ -342,69 +363,71 @@ def human_agreement(request: Request) -> list[PublishedRow]:
 TABLES = (
     PublishedTable(
         "chateval-1", CHATEVAL, "Table 1: accuracy and kappa on preferences",
-        "Does a discussion of personas decide as people do?", PEOPLE_PREFER, accuracy,
+        "Does a discussion of personas decide as people do?", PEOPLE_PREFER, accuracy, kinds=("preference",),
     ),
     PublishedTable(
         "chateval-2", CHATEVAL, "Table 2: correlations with people's scores",
-        "Does a discussion of personas score as people do?", PEOPLE_SCORE, correlations,
+        "Does a discussion of personas score as people do?", PEOPLE_SCORE, correlations, kinds=("score",),
     ),
     PublishedTable(
         "refer-2", REFER, "Tables 2, 3, 5, 8 and 9: correlations of peers and area chair",
-        "Does the area chair score more like people than its peers do?", PEOPLE_SCORE, correlations,
+        "Does the area chair score more like people than its peers do?", PEOPLE_SCORE, correlations, kinds=("score",),
     ),
     PublishedTable(
         "refer-12", REFER, "Table 12: differences of correlations", "Is the area chair better than another judge?",
-        PEOPLE_SCORE, lambda request: differences(request, "score"),
+        PEOPLE_SCORE, lambda request: differences(request, "score"), kinds=("score",),
     ),
     PublishedTable(
         "dna-2", DNA, "Table 2: agreement with people, with and without ties",
         "Does scoring by aspects agree with people more often than one overall score?", PEOPLE_PREFER,
         verdict_agreement,
-        has_reference=False,
+        has_reference=False, kinds=("preference",),
     ),
     PublishedTable(
         "dna-3", DNA, "Table 3: ratings of aspects", "How good are the aspects that models propose?",
         "people's ratings of aspects from 1 to 5, and a run of DnA-Eval", aspect_ratings,
-        has_reference=False,
+        has_reference=False, kinds=("aspect_quality",),
     ),
     PublishedTable(
         "dna-4", DNA, "Table 4: significance of the differences",
         "Is the difference from the baseline more than chance?",
-        PEOPLE_PREFER, lambda request: differences(request, "preference"),
+        PEOPLE_PREFER, lambda request: differences(request, "preference"), kinds=("preference",),
     ),
     PublishedTable(
         "dna-7", DNA, "Figure 4 and Tables 7 to 10: average weights", "Which aspects matter in which task?",
         "aspect weights of several items with the same aspects", average_weights,
-        has_reference=False,
+        has_reference=False, kinds=("aspect_weights",),
     ),
     PublishedTable(
         "dna-11", DNA, "Table 11: mistakes of a baseline that DnA-Eval corrects",
         "Where is scoring by aspects right and one overall score wrong?",
         "people's preferences, and runs of DnA-Eval and of its baselines with the same model", corrected_mistakes,
+        kinds=("preference",),
     ),
     PublishedTable(
         "dna-figure-5", DNA, "Figure 5: distances of weights", "Do models weight aspects as people do?",
         "aspect weights of people and of judges", weight_distances,
-        has_reference=False,
+        has_reference=False, kinds=("aspect_weights",),
     ),
     PublishedTable(
         "costs", f"{REFER}; ChatEval, Chan et al. 2023; DnA-Eval, Li et al. 2024",
         "Costs and durations (ReFeR's Tables 2 to 4 and Figure 7, ChatEval's Table 6, DnA-Eval's Table 6)",
         "What does each run cost, all together and its chair alone?", "runs with recorded calls", costs,
         has_reference=False, labels="no value",
+        kinds=("preference", "score", "answer", "aiu_precision", "aspect_weights"),
     ),
     PublishedTable(
         "refer-figure-3", REFER, "Figure 3: errors of peers and area chair, pooled",
         "How often is the chair right although its peers are wrong?", "runs of ReFeR, and people's scores or answers",
-        error_slices, has_reference=False,
+        error_slices, has_reference=False, kinds=("score", "answer"),
     ),
     PublishedTable(
         "refer-figure-6", REFER, "Figure 6: distribution of people's scores", "How skewed are people's scores?",
-        "people's scores", label_distribution, has_reference=False, labels="values of people",
+        "people's scores", label_distribution, has_reference=False, labels="values of people", kinds=("score",),
     ),
     PublishedTable(
         "scaleeval-figure-4", SCALEEVAL, "Figure 4: agreement of people",
         "How far do people agree on each pair of systems?", "preferences of several people", human_agreement,
-        has_reference=False, labels="values of people",
+        has_reference=False, labels="values of people", kinds=("preference",),
     ),
 )  # fmt: skip

@@ -384,41 +384,43 @@ def _wins(
 TABLES = (
     PublishedTable(
         "metacritique-1", PAPER, "Table 1: critiques and their AIUs", "How many AIUs do critiques have?",
-        "critiques with AIUs", data_set, has_reference=False, labels="no value",
+        "critiques with AIUs", data_set, has_reference=False, labels="no value", kinds=("aiu_precision", "aiu_recall"),
     ),
     PublishedTable(
         "metacritique-2", PAPER, "Table 2: gold scores", "How good are the critiques of people and of models?", AIUS,
         lambda request: scores(request, ""),
-        has_reference=False, labels="values of people",
+        has_reference=False, labels="values of people", kinds=("aiu_precision", "aiu_recall"),
     ),
     PublishedTable(
         "metacritique-3", PAPER, "Table 3: ratings of generated texts",
         "How good are the reference answers, the reference critiques and the AIUs?",
         "people's ratings from 1 to 7 of these texts", text_ratings,
-        has_reference=False,
+        has_reference=False, kinds=("likert",),
     ),
     PublishedTable(
         "metacritique-4", PAPER, "Table 4: accuracy on AIUs", "How often does each judge label an AIU as people do?",
         f"{AIUS} and a run of MetaCritique", aiu_accuracy,
-        has_reference=False,
+        has_reference=False, kinds=("aiu_precision", "aiu_recall"),
     ),
     PublishedTable(
         "metacritique-5", PAPER, "Table 5: correlation with the gold F1", "Which score orders critiques as people do?",
         f"{AIUS}, and runs of MetaCritique or of critique ratings, or people's ratings", correlations,
+        kinds=("aiu_precision", "aiu_recall"),
     ),
     PublishedTable(
         "metacritique-figure-3", PAPER, "Figure 3: agreement on pairs of critiques",
         "Which scorer picks the better of two critiques as the gold F1 does?",
-        f"{AIUS}, and any scores or comparisons of critiques", pair_agreement,
+        f"{AIUS}, and any scores or comparisons of critiques", pair_agreement, kinds=("aiu_precision", "aiu_recall"),
     ),
     PublishedTable(
         "metacritique-figure-4", PAPER, "Figures 4 and 5: win rate of refined answers",
         "Does the better critique lead to the better answer?",
         "a run of critique refinement, or people's comparisons of refined answers", refinement_wins,
+        kinds=("preference/refined", "answer"),
     ),
     PublishedTable(
         "metacritique-6", PAPER, "Table 6: leaderboard of critique models", "Which author writes the best critiques?",
         "a run of MetaCritique, or people's labels of AIUs", lambda request: scores(request, "macro"),
-        has_reference=False, labels="values of people",
+        has_reference=False, labels="values of people", kinds=("aiu_precision", "aiu_recall"),
     ),
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """The tables by name."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from sqlalchemy import Engine, select
@@ -33,28 +33,6 @@ TABLES: Sequence[PublishedTable] = (
 )  # fmt: skip
 
 
-# Name of a table, or the beginning of it -> kinds of values, of which a study has to have one; "kind/criterion" if
-# only this criterion counts.
-KINDS: Mapping[str, tuple[str, ...]] = {
-    "metacritique-3": ("likert",),
-    "metacritique-figure-4": ("preference/refined answer",),
-    "metacritique": ("aiu_precision", "aiu_recall"),
-    "costs": ("preference", "score", "answer", "aiu_precision", "aspect_weights"),
-    "refer-figure-3": ("score", "answer"),
-    "scaleeval": ("preference",),
-    "rounds": ("preference",),
-    "chateval-1": ("preference",),
-    "chateval-2": ("score",),
-    "refer": ("score",),
-    "dna-2": ("preference",),
-    "dna-3": ("aspect_quality",),
-    "dna-4": ("preference",),
-    "dna-11": ("preference",),
-    "dna": ("aspect_weights",),
-    "realcritic": ("answer",),
-}
-
-
 def available(session: Session, study_id: int) -> list[PublishedTable]:
     """Return the tables for which a study has values of the right kind; they can lack other things that they need.
 
@@ -64,13 +42,9 @@ def available(session: Session, study_id: int) -> list[PublishedTable]:
     own = {name.partition("_")[0] for name in session.scalars(methods)}
     query = select(col(TargetRow.kind), col(TargetRow.criterion)).where(col(TargetRow.study_id) == study_id).distinct()
     present = {name for kind, criterion in session.execute(query) for name in (kind, f"{kind}/{criterion}")}
-    named = [table for table in TABLES if present & set(_kinds(table.name))]
+    named = [table for table in TABLES if present & {*table.kinds}]
     named.sort(key=lambda table: table.name.partition("-")[0] not in own)
     return [*named, *tables_of_experiments(session, study_id)]
-
-
-def _kinds(name: str) -> tuple[str, ...]:
-    return KINDS.get(name) or KINDS[name.partition("-")[0]]
 
 
 def find_table(name: str, *, is_experiment: bool = False) -> PublishedTable:
@@ -131,7 +105,7 @@ def _with_population(row: PublishedRow, table: PublishedTable, request: Request)
     if table.labels != "every value" and row.scorer.partition(":")[0] not in (PEOPLE, data.reference.title):
         return row
     criterion = _criterion(row.group, {criterion for _, criterion in data.scales})
-    kinds = {kind.partition("/")[0] for kind in _kinds(table.name)}
+    kinds = {kind.partition("/")[0] for kind in table.kinds}
     populations = {data.choices.population(kind, criterion, weighted=row.weighted) for kind in kinds} - {ALL_TARGETS}
     if not populations:
         return row

@@ -155,6 +155,8 @@ class PublishedTable:
     against: bool = True
     """Whether values are compared with that reference."""
     labels: LabelUse = "every value"
+    kinds: tuple[str, ...] = ()
+    """Kinds of values of which a study has to have one; "kind/criterion" if only this criterion counts."""
 
 
 def from_estimate(

@@ -17,7 +17,7 @@ from core.statistics.reports.weight_distances import average_weights, top_k_dist
 from core.statistics.reports.weight_laboratory import EQUAL, JUDGE, PEOPLE
 from core.trace import Verdict, VerdictReached
 from storage.db import connections
-from storage.reports import weights
+from storage.reports import published, weights
 from storage.studies.studies import Study
 from storage.transfer import imports, samples
 from tests.conftest import make_item
@@ -69,9 +69,9 @@ def test_averages_are_by_scenario(engine: Engine, study: Study) -> None:
 
 
 def test_the_quality_of_a_judges_aspects_is_the_mean_over_annotators_then_items(engine: Engine, study: Study) -> None:
-    ratings = {(row.judge, row.quality): row.rating for row in weights.aspect_qualities(engine, study, resamples=0)}
-    assert ratings["judge A", "relevance"].value == pytest.approx((4.5 + 5 + 5) / 3)
-    assert (ratings["judge A", "relevance"].items, ratings["judge A", "relevance"].pairs) == (3, 5)
+    ratings = {(row.scorer, row.group): row for row in published.compute(engine, study, "dna-3", resamples=0)}
+    rating = ratings["judge A", "relevance"]
+    assert (rating.value, rating.items) == (pytest.approx((4.5 + 5 + 5) / 3), 3)
 
 
 def test_a_judge_with_another_model_in_each_run_is_a_rater_for_each(engine: Engine) -> None:
@@ -87,18 +87,17 @@ def test_a_judge_with_another_model_in_each_run_is_a_rater_for_each(engine: Engi
         records.append(RunRecord(name=model, protocol="dna_eval", settings=settings))
         records.append(TraceRecord(run=model, item="q", events=(reached,)))
     study = import_study(engine, records, "models")
-    assert {row.judge for row in weights.aspect_qualities(engine, study, resamples=0)} == {
+    assert {row.scorer for row in published.compute(engine, study, "dna-3", resamples=0)} == {
         "judge · small",
         "judge · large",
     }
 
 
 def test_verdict_agreement_is_reported_with_and_without_ties(engine: Engine, study: Study) -> None:
-    by_run = {row.run: row for row in weights.verdict_agreement(engine, study)}
-    own = by_run["judge A · aspects of its own"]
-    assert (own.with_ties.value, own.with_ties.items) == (pytest.approx(5 / 6), 6)
-    assert (own.without_ties.value, own.without_ties.items) == (1, 5)
-    assert by_run["two judges · given aspects"].no_verdict == 4
+    rows = {(row.scorer, row.statistic): row for row in published.compute(engine, study, "dna-2", resamples=0)}
+    own = [rows["judge A · aspects of its own", f"agreement {which} ties"] for which in ("with", "without")]
+    assert [(row.value, row.items) for row in own] == [(pytest.approx(5 / 6), 6), (1, 5)]
+    assert "4 without a verdict" in rows["two judges · given aspects", "agreement with ties"].note
 
 
 def test_a_drilldown_hides_weights_from_viewers_without_a_label(engine: Engine, study: Study) -> None:
