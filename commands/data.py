@@ -158,18 +158,18 @@ def import_file(
         noted = with_annotators(read, annotators) if own else read
         counts = imports.import_records(open_database(database, creates=True), study, noted, show, draws=True)
     print_warnings(annotators, left_labels)
-    files = file_formats.report_files(path, opened, format or file_formats.detect_format(path)) if path.is_dir() else []
-    lines = [f"  {file.file}: {'read' if file.read else f'not read, {file.reason}'}" for file in files]
+    unread = file_formats.unread_files(path, opened) if path.is_dir() else []
     result = (
         {name: count for name, count in asdict(counts).items() if count or not name.startswith(imports.CHANGES)}
         | {"study": study, "left_out": asdict(omissions)}
-        | ({"files": [asdict(file) for file in files]} if files else {})
+        | ({"not_read": unread} if unread else {})
     )
     people = (
         [f"{len(annotators):,} annotators: {validation_errors.join_names(sorted(annotators))}"] if annotators else []
     )
-    notes = [f"  {note}" for note in (*omissions.notes(), *people)]
-    return result, "\n".join([f"{study}: {counts.summary()}", *notes, *lines])
+    files = [f"not read: {validation_errors.join_names(unread)}"] if unread else []
+    notes = [f"  {note}" for note in (*omissions.notes(), *people, *files)]
+    return result, "\n".join([f"{study}: {counts.summary()}", *notes])
 
 
 def print_warnings(annotators: set[str], left_labels: str) -> None:

@@ -9,13 +9,11 @@ Modules are imported on first use: reading one format does not load the librarie
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from core.errors import FileFormatError, TiebreakError
-from core.formats.text import data_suffix
 
 if TYPE_CHECKING:
     from core.formats.mapping.mapping import Mapping
@@ -42,7 +40,6 @@ WRITERS: dict[str, str] = {
     "phoenix": "core.formats.tools.phoenix",
 }
 
-DATA_SUFFIXES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".jl", ".parquet")
 FORMAT_NAMES = ", ".join(READERS)
 
 
@@ -96,33 +93,10 @@ def write_records(records: "Iterable[Record]", format: str, stream: TextIO) -> i
     return left_out
 
 
-@dataclass(frozen=True)
-class FileReport:
-    """Whether a file of a folder was read."""
-
-    file: str
-    """Its path in the folder."""
-    read: bool
-    reason: str = ""
-    """Why it was not read."""
-
-
-def report_files(folder: Path, opened: Collection[Path], format: str) -> list[FileReport]:
-    """Return every file in a folder and whether it is among the `opened` ones.
-
-    They are those of `core.formats.text.recording_reads`.
-    """
-    reports = []
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        reason = f"its name, place or columns are not those of a {format} file"
-        if path.resolve() in opened:
-            reason = ""
-        elif path.name.startswith("."):
-            reason = "a hidden file"
-        elif data_suffix(path) not in DATA_SUFFIXES:
-            reason = f"{path.suffix or 'a name without a suffix'} is not data"
-        reports.append(FileReport(str(path.relative_to(folder)), not reason, reason))
-    return reports
+def unread_files(folder: Path, opened: Collection[Path]) -> list[str]:
+    """Return the files of a folder, by their paths in it, that are not among those of `text.recording_reads`."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith("."))
+    return [str(path.relative_to(folder)) for path in files if path.resolve() not in opened]
 
 
 def _module(name: str) -> Any:

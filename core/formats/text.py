@@ -17,7 +17,7 @@ from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, AnyStr, BinaryIO, TextIO
 
@@ -146,12 +146,6 @@ def open_text(path: Path) -> Iterator[TextIO]:
 
 def table_encoding(path: Path) -> str:
     """Return UTF16 for a file with its mark, WINDOWS for one that is not UTF-8 and can be that, otherwise UTF8."""
-    status = path.stat()
-    return _encoding(path, status.st_mtime_ns, status.st_size)
-
-
-@lru_cache(maxsize=64)
-def _encoding(path: Path, _changed: int, _size: int) -> str:
     with _open_binary(path) as file:
         if file.read(2) in UTF16_MARKS:
             return UTF16

@@ -1,7 +1,6 @@
 """The list of studies, the import, and the page of one study."""
 
 from collections.abc import Collection
-from dataclasses import asdict
 
 import streamlit as st
 
@@ -46,20 +45,15 @@ def draw_overview() -> None:
 
 
 def draw_import_result() -> None:
-    """Draw the result of an import that has just finished, with every file of a folder and why it was not read."""
+    """Draw the result of an import that has just finished."""
     result = st.session_state.pop("imported", None)
     if result is None:
         return
-    study, sentence, files = result
+    study, sentence = result
     summary, icon = f"{escape_markdown(study)}: {sentence}.", ":material/check_circle:"
     st.success(summary, icon=icon)
     st.toast(summary, icon=icon)
     shell.scroll_to_top()
-    if files:
-        unread = sum(not file.read for file in files)
-        read = numbers.format_count(len(files) - unread, "file")
-        with st.expander(f"{read} read, {unread:,} not read", expanded=bool(unread)):
-            st.dataframe([asdict(file) for file in files], hide_index=True, key="imported_files")
 
 
 def draw_card(study: studies.Study, progress: contents.Progress, allowed: Collection[access.Permission]) -> None:

@@ -28,8 +28,9 @@ from core.formats.records import (
     RunRecord,
     TranscriptRecord,
 )
-from core.formats.registry import READERS, detect_format, read_levels, read_records, report_files
+from core.formats.registry import READERS, detect_format, read_levels, read_records, unread_files
 from core.formats.text import recording_reads
+from core.formats.validation_errors import join_names
 from core.items import Item, target_name
 from core.labels import Target, Value
 from core.llm import router, secrets
@@ -378,13 +379,17 @@ def _run_import(plan: ImportPlan, study: str) -> None:
         with acting, reading as path, recording_reads() as opened, recording_omissions() as omissions:
             records = count_records(read_levels(path, plan.format, plan.mappings))
             added = imports.import_records(resources.engine(), study, records, show_progress, draws=True)
-            files = report_files(path, opened, plan.format) if path.is_dir() else []
+            unread = unread_files(path, opened) if path.is_dir() else []
     except TiebreakError as error:
         bar.empty()
         st.error(f"The import failed and changed nothing: {escape_markdown(str(error))}", icon=":material/error:")
         return
-    notes = [added.summary(), *omissions.notes()]
-    st.session_state["imported"] = (study, "; ".join(filter(None, notes)), files)
+    notes = [
+        added.summary(),
+        *omissions.notes(),
+        *([f"not read: {escape_markdown(join_names(unread))}"] if unread else []),
+    ]
+    st.session_state["imported"] = (study, "; ".join(filter(None, notes)))
     shell.set_current_study(study)
     shell.open_view()
     st.rerun()
