@@ -29,6 +29,8 @@ READERS: dict[str, str] = {
     "label-studio": "core.formats.tools.label_studio",
     "argilla": "core.formats.tools.argilla",
     "inspect": "core.formats.tools.inspect_log",
+    "potato": "core.formats.tools.potato",
+    "meta-evaluator": "core.formats.tools.meta_evaluator",
     "table": "core.formats.mapping.table",
 }
 

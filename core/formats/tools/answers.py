@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
+from core.errors import FileFormatError
 from core.formats.mapping.fields import render_messages
 from core.formats.mapping.guess import RESPONSES, meanings, suggest_mapping
 from core.formats.mapping.judges import JudgeReader
@@ -97,8 +98,14 @@ def _text(value: Any) -> str:
 
 
 def records(items: Sequence[Item], answers: Sequence[Answer]) -> Records:
-    """Yield criteria, scales, items, labels, adjudications and recorded runs."""
+    """Yield criteria, scales, items, labels, adjudications and recorded runs.
+
+    Raises FileFormatError for an answer without an item.
+    """
     by_id = {item.id: item for item in items}
+    unknown = next((answer.item for answer in answers if answer.item not in by_id), None)
+    if unknown is not None:
+        raise FileFormatError(f"there is no item {unknown!r}, to which an answer belongs")
     by_question: dict[str, list[Answer]] = defaultdict(list)
     for answer in answers:
         by_question[_split_question(answer.question, by_id[answer.item])[0]].append(answer)

@@ -40,6 +40,8 @@ FILES = {
     "label-studio": ("label_studio.json", {"preference": 4, "score": 4, "answer": 4}, {"gpt-4": 2}),
     "argilla": ("argilla.json", {"preference": 4, "score": 2}, {"gpt-4": 2}),
     "inspect": ("inspect.json", {}, {"match": 2, "helpful": 2}),
+    "potato": ("potato", {"answer": 4, "score": 4}, {}),
+    "meta-evaluator": ("meta_evaluator", {"answer": 4}, {"strict": 2}),
 }
 """Format -> the fixture, its labels by kind, and its traces by run."""
 
@@ -96,6 +98,21 @@ def test_the_values_of_label_studio_are_read() -> None:
 def test_an_archive_of_inspect_is_read_like_its_json() -> None:
     assert detect_format(FOLDER / "inspect.eval") == "inspect"
     assert list(read_records(FOLDER / "inspect.eval")) == list(read_records(FOLDER / "inspect.json"))
+
+
+def test_potatos_answers_are_numbers_or_words_and_text_boxes_are_reasons() -> None:
+    labels = labels_of(read_records(FOLDER / "potato"))
+    values = {(label.target.item, label.target.criterion, label.annotator): label.value for label in labels}
+    assert (values["i1", "quality", "ann"], values["i2", "correct", "ann"]) == (5, "false")
+    assert {label.reason for label in labels} == {"because"}
+
+
+def test_free_text_of_meta_evaluator_is_the_reason() -> None:
+    labels = labels_of(read_records(FOLDER / "meta_evaluator"))
+    assert {(label.annotator, label.target.item, label.value) for label in labels} == {
+        ("ann", "q1", "yes"), ("ann", "q2", "no"), ("ben", "q1", "yes"), ("ben", "q2", "yes"),
+    }  # fmt: skip
+    assert {label.reason for label in labels} == {"fine"}
 
 
 def study() -> Iterator[Record]:
@@ -239,6 +256,28 @@ def test_what_cannot_be_read_is_refused_with_a_sentence(tmp_path: Path) -> None:
     assert refusal(tmp_path, "argilla", "[" + "9" * 5_000 + "]") == "expected JSON with numbers of at most 15 digits"
     broken = json.dumps([{"data": {"text": "a\x00"}}])
     assert refusal(tmp_path, "label-studio", broken) == "expected text without NUL characters"
+
+
+def test_an_answer_about_an_unknown_instance_is_refused(tmp_path: Path) -> None:
+    state = {"user_id": "ann", "instance_id_to_label_to_value": {"i9": [[{"schema": "ok", "name": "yes"}, "yes"]]}}
+    folder = tmp_path / "annotation_output" / "ann"
+    folder.mkdir(parents=True)
+    (folder / "user_state.json").write_text(json.dumps(state))
+    with pytest.raises(FileFormatError, match=r"no data file in .* has the instance 'i9'"):
+        list(read_records(tmp_path, "potato"))
+
+
+def test_annotated_instances_of_older_potatoes_are_read(tmp_path: Path) -> None:
+    line = {
+        "user": "ann",
+        "instance_id": "i1",
+        "displayed_text": "A ball.",
+        "label_annotations": {"q": {"scale_4": "4"}},
+    }
+    path = write_content(tmp_path / "annotated_instances.jsonl", [line])
+    assert detect_format(path) == "potato"
+    (label,) = of_kind(read_records(path), LabelRecord)
+    assert (label.label.target.criterion, label.label.value) == ("q", 4)
 
 
 values = st.recursive(
