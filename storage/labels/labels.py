@@ -7,10 +7,9 @@ value withdraws the earlier ones. Gold is people's decisions: see `core.labels.r
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Integer, Row, Select, bindparam, delete, func, select
+from sqlalchemy import ColumnElement, Row, Select, delete, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -65,28 +64,16 @@ def add(
 
 def delete_own(session: Session, table: Any, target_id: int, annotator_id: int) -> None:
     """Delete an annotator's draft or lease of a target."""
-    execute(session, _delete_own(table), {"target": target_id, "annotator": annotator_id})
-
-
-@cache  # to build the statement takes longer than to execute it
-def _delete_own(table: Any) -> Any:
-    own = (col(table.target_id) == bindparam("target"), col(table.annotator_id) == bindparam("annotator"))
-    rows: Any = table
-    return delete(rows.__table__).where(*own)
+    own = (col(table.target_id) == target_id, col(table.annotator_id) == annotator_id)
+    execute(session, delete(table.__table__).where(*own))
 
 
 def own_rows(session: Session, table: Any, annotator_id: int, target_ids: Collection[int]) -> Sequence[Any]:
     """Return an annotator's labels of targets, or answers to their repeats, the oldest first."""
     if not target_ids:
         return []
-    return execute(session, _own_rows(table), {"annotator": annotator_id, "targets": list(target_ids)}).all()
-
-
-@cache  # to build the query takes longer than to execute it
-def _own_rows(table: Any) -> Any:
-    targets = bindparam("targets", type_=Integer, expanding=True)
-    own = (col(table.annotator_id) == bindparam("annotator"), col(table.target_id).in_(targets))
-    return select(table).where(*own).order_by(col(table.id))
+    own = (col(table.annotator_id) == annotator_id, col(table.target_id).in_(target_ids))
+    return execute(session, select(table).where(*own).order_by(col(table.id))).all()
 
 
 def drafts(session: Session, table: Any, annotator_id: int, target_ids: Collection[int]) -> dict[int, Any]:

@@ -1,10 +1,9 @@
 """Targets: the units that a person and a protocol can both judge. In the database a target has an id."""
 
 from collections.abc import Collection, Iterable, Mapping
-from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from sqlalchemy import ColumnElement, Text, and_, bindparam, case, exists, func, not_, or_, select, update
+from sqlalchemy import ColumnElement, Text, and_, case, exists, func, not_, or_, select, update
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
@@ -156,19 +155,14 @@ def _ids_by_key(
 ) -> dict[TargetKey, int]:
     """Return key -> id of those of the keys that are targets of the study."""
     own = {(item_ids[key[0]], *key[1:]): key for key in wanted}
+    parts = (col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
+    query = select(col(TargetRow.id), col(TargetRow.item_id), *parts).execution_options(yield_per=CHUNK)
     if len(item_ids) <= items.MAX_KEYS_IN_QUERY:
-        rows = execute(session, _OF_ITEMS, {"items": list(item_ids.values())})
+        rows = execute(session, query.where(col(TargetRow.item_id).in_(item_ids.values())))
     else:
-        rows = execute(session, _OF_STUDY, {"study": study_id})
+        rows = execute(session, query.where(col(TargetRow.study_id) == study_id))
     found = ((own.get((item, kind, criterion, part)), id) for id, item, kind, criterion, part in rows)
     return {key: id for key, id in found if key is not None}
-
-
-# Statements that are executed often are built once: that takes longer than to execute them.
-_PARTS = (col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
-_KEYS = select(col(TargetRow.id), col(TargetRow.item_id), *_PARTS)
-_OF_ITEMS = _KEYS.where(col(TargetRow.item_id).in_(bindparam("items", expanding=True)))
-_OF_STUDY = _KEYS.where(col(TargetRow.study_id) == bindparam("study")).execution_options(yield_per=CHUNK)
 
 
 # Columns of targets that follow from their labels and opinions, so a queue is counted without reading both.
@@ -180,29 +174,19 @@ _OF_STUDY = _KEYS.where(col(TargetRow.study_id) == bindparam("study")).execution
 DISPUTED = ("disputed", "no_verdict")
 
 
-_CHOSEN = col(TargetRow.id).in_(bindparam("targets", expanding=True))
-_LOCK = select(col(TargetRow.id)).where(_CHOSEN).order_by(col(TargetRow.id)).with_for_update(key_share=True)
-
-
 def lock_targets(session: Session, target_ids: Collection[int]) -> None:
     """Lock targets until the end of the transaction.
 
     All transactions lock in the same order. SQLite has one writer at a time anyway.
     """
     if session.get_bind().dialect.name == "postgresql":
-        execute(session, _LOCK, {"targets": list(target_ids)})
+        query = select(col(TargetRow.id)).where(col(TargetRow.id).in_(target_ids)).order_by(col(TargetRow.id))
+        execute(session, query.with_for_update(key_share=True))
 
 
 def count_labels(session: Session, target_ids: Collection[int]) -> None:
     """Count the labels of targets again; they must be locked."""
-    execute(session, _summary_statement("counted"), {"targets": list(target_ids)})
-
-
-@cache
-def _summary_statement(column: str) -> Any:
-    table: Any = TargetRow
-    value = counted_labels() if column == "counted" else is_disputed()
-    return update(table.__table__).where(_CHOSEN).values({column: value})
+    _set(session, col(TargetRow.id).in_(target_ids), counted=counted_labels())
 
 
 def count_labels_of_study(session: Session, study_id: int) -> None:
@@ -212,7 +196,7 @@ def count_labels_of_study(session: Session, study_id: int) -> None:
 
 def mark_disputed(session: Session, target_ids: Collection[int]) -> None:
     """Set whether people are asked about targets, after their draws or opinions have changed; they must be locked."""
-    execute(session, _summary_statement("disputed"), {"targets": list(target_ids)})
+    _set(session, col(TargetRow.id).in_(target_ids), disputed=is_disputed())
 
 
 def mark_disputed_of_study(session: Session, study_id: int) -> None:
@@ -226,13 +210,9 @@ def concluded_targets(session: Session, trace_ids: Collection[int]) -> set[int]:
     return set(session.scalars(query.where(col(OpinionRow.trace_id).in_(trace_ids)))) if trace_ids else set()
 
 
-# They take longer to build than a short query to execute.
-_NEWER, _VERDICTS = aliased(LabelRow), (aliased(OpinionRow), aliased(OpinionRow))
-
-
 def is_current(label: Any) -> ColumnElement[bool]:
     """Return whether a label (the table or an alias) is its annotator's newest of the target and not withdrawn."""
-    newer = _NEWER
+    newer = aliased(LabelRow)
     replaced = exists().where(
         col(newer.target_id) == col(label.target_id),
         col(newer.annotator_id) == col(label.annotator_id),
@@ -242,8 +222,8 @@ def is_current(label: Any) -> ColumnElement[bool]:
 
 
 def _set(session: Session, condition: ColumnElement[bool], **values: Any) -> None:
-    statement = update(TargetRow).where(condition).values(**values)
-    session.execute(statement, execution_options={"synchronize_session": False})
+    table: Any = TargetRow
+    execute(session, update(table.__table__).where(condition).values(**values))
 
 
 def counted_labels() -> Any:
@@ -285,7 +265,7 @@ def runs_differ() -> ColumnElement[bool]:
 
     Scores differ by degrees, which needs their scale: see `storage.labels.designs`.
     """
-    one, other = _VERDICTS
+    one, other = aliased(OpinionRow), aliased(OpinionRow)
     verdicts = [
         condition
         for row in (one, other)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pydantic_core import from_json
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -21,10 +21,6 @@ from storage.db.tables import ItemRow
 MAX_KEYS_IN_QUERY = 200
 # Rows fetched at once.
 CHUNK = 2_000
-# Statements that are executed often are built once: that takes longer than to execute them.
-_IDS = select(col(ItemRow.key), col(ItemRow.id)).where(col(ItemRow.study_id) == bindparam("study"))
-_SOME_IDS = _IDS.where(col(ItemRow.key).in_(bindparam("keys", expanding=True)))
-_BY_IDS = select(col(ItemRow.id), col(ItemRow.body)).where(col(ItemRow.id).in_(bindparam("ids", expanding=True)))
 
 
 def get(session: Session, study_id: int, key: str) -> Item:
@@ -120,9 +116,10 @@ def add_new(session: Session, study_id: int, new: Mapping[str, NewItem]) -> int:
 
 def find_ids(session: Session, study_id: int, keys: set[str]) -> dict[str, int]:
     """Return key -> id for those of the keys that are in the study; for many keys, of all its items."""
-    some = len(keys) <= MAX_KEYS_IN_QUERY
-    rows = execute(session, _SOME_IDS if some else _IDS, {"study": study_id, "keys": list(keys) if some else []})
-    return {key: id for key, id in rows}
+    query = select(col(ItemRow.key), col(ItemRow.id)).where(col(ItemRow.study_id) == study_id)
+    if len(keys) <= MAX_KEYS_IN_QUERY:
+        query = query.where(col(ItemRow.key).in_(keys))
+    return {key: id for key, id in execute(session, query)}
 
 
 def by_keys(session: Session, study_id: int, keys: Iterable[str]) -> dict[str, Item]:
@@ -136,8 +133,8 @@ def by_keys(session: Session, study_id: int, keys: Iterable[str]) -> dict[str, I
 
 def by_ids(session: Session, item_ids: Sequence[int]) -> dict[int, Item]:
     """Return id -> item."""
-    rows = execute(session, _BY_IDS, {"ids": list(item_ids)})
-    return {item_id: Item.model_validate(body) for item_id, body in rows}
+    query = select(col(ItemRow.id), col(ItemRow.body)).where(col(ItemRow.id).in_(item_ids))
+    return {item_id: Item.model_validate(body) for item_id, body in execute(session, query)}
 
 
 # Which items of a study a run is on.

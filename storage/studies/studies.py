@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from sqlalchemy import ColumnElement, Integer, Text, bindparam, func, select
+from sqlalchemy import ColumnElement, Text, func, select
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
@@ -112,9 +112,6 @@ DEFAULT_SCALES: dict[Kind, Scale] = {
     "misleading_peer": PEERS,
 }
 Scales = Mapping[tuple[Kind, str], Scale]
-_SCALES = select(col(ScaleRow.kind), col(ScaleRow.criterion), col(ScaleRow.body)).where(
-    col(ScaleRow.study_id) == bindparam("study", type_=Integer)
-)
 
 
 @dataclass(frozen=True)
@@ -328,7 +325,8 @@ def _label_values(session: Session, study_id: int, kind: str, criterion: str, ta
 
 def scales(session: Session, study_id: int) -> dict[tuple[Kind, str], Scale]:
     """Return the declared scales by (kind, criterion)."""
-    rows = execute(session, _SCALES, {"study": study_id})
+    query = select(col(ScaleRow.kind), col(ScaleRow.criterion), col(ScaleRow.body))
+    rows = execute(session, query.where(col(ScaleRow.study_id) == study_id))
     return {(cast(Kind, row.kind), row.criterion): Scale.model_validate(row.body) for row in rows}
 
 

@@ -66,19 +66,9 @@ def by_digest(session: Session, study_id: int, wanted: Collection[str]) -> Itera
         yield digest, _decode(body)
 
 
-# (id of a study, digest) -> parts. A digest is of the content, so a number never changes; to decode a long transcript
-# takes longer than to store a label.
-_counts: dict[tuple[int, str], int] = {}
-MOST_COUNTS = 100_000
-
-
 def count_parts(session: Session, study_id: int, wanted: Collection[str]) -> dict[str, int]:
     """Return the number of parts of those of the digests that the study has."""
-    if len(_counts) > MOST_COUNTS:
-        _counts.clear()
-    new = {digest for digest in wanted if (study_id, digest) not in _counts}
-    _counts.update({(study_id, digest): len(own.parts) for digest, own in by_digest(session, study_id, new)})
-    return {digest: _counts[study_id, digest] for digest in wanted if (study_id, digest) in _counts}
+    return {digest: len(own.parts) for digest, own in by_digest(session, study_id, wanted)}
 
 
 def asks_for_step(target: Target) -> bool:
