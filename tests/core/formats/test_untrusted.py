@@ -1,6 +1,5 @@
 """For any content of a file, a reader returns records or raises FileFormatError, and nothing else."""
 
-import json
 import subprocess
 import sys
 from contextlib import suppress
@@ -54,13 +53,6 @@ def test_any_bytes_are_read_or_refused(tmp_path: Path, content: bytes, name: str
     read_or_refuse(tmp_path / name)
     with suppress(FileFormatError):
         list(tiebreak.read(tmp_path / name))
-
-
-@shared_folder
-@given(rows=st.lists(st.fixed_dictionaries({key: json_values for key in ("id", "q", "a", "s", "who")}), max_size=3))
-def test_any_json_is_read_or_refused(tmp_path: Path, rows: list) -> None:
-    (tmp_path / "t.json").write_text(json.dumps(rows))
-    read_or_refuse(tmp_path / "t.json")
 
 
 @shared_folder

@@ -1,6 +1,5 @@
 """The page of studies: cards, import, guidelines, criteria and exports."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -61,10 +60,10 @@ def test_a_csv_is_imported_with_the_roles_of_its_columns() -> None:
 
 
 def test_files_of_a_folder_that_were_not_read_are_named_after_its_import(tmp_path: Path) -> None:
-    item = {"shepherd_id": 1, "question": "Why?", "response": "So.", "gpt4_answer": "Because."}
+    weights = "text,aspect1,aspect2,gpt4_w1,gpt4_w2,ann1,ann2\nWhy?,a,b,60,40,30 70,80 20\n"
     folder = tmp_path / "data"
     folder.mkdir()
-    (folder / "benchmark_data.json").write_text(json.dumps([item]))
+    (folder / "fair_gpt4_human.csv").write_text(weights)
     (folder / "other.json").write_text("[]")
     app = import_path(folder)
     assert "not read: other.json" in page_text(app).replace("\\", "")

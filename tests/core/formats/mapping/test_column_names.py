@@ -78,13 +78,6 @@ def test_blanks_around_the_name_of_a_column_do_not_matter(tmp_path: Path, path: 
     assert len(unused_fields(table, mapping)) == 2
 
 
-def test_a_field_with_blanks_around_its_name_comes_before_one_without(tmp_path: Path) -> None:
-    table = write_content(tmp_path / "t.jsonl", '{"id": "1", "a": "without", " a": "with"}\n')
-    mapping = build_mapping({"id": "id", "prompt": " a"})
-    (item,) = items_of(read_records(table, mapping=mapping))
-    assert item.prompt == "with"
-
-
 @pytest.mark.parametrize("explode", [{}, {"explode": "missing"}])
 def test_messages_have_names_of_columns_as_a_mapping_writes_them(tmp_path: Path, explode: dict[str, str]) -> None:
     table = write_content(tmp_path / "t.csv", 'id,"a, b","c ""d""",e f,x: y\n1,?,A,A,A\n')

@@ -39,22 +39,9 @@ def verdicts(records: list[Record]) -> list[Any]:
 @pytest.mark.parametrize(
     "blocks",
     [
-        {
-            "labels": [
-                SCORE | {"annotators": ["x"]},
-                SCORE | {"annotators": ["y"], "scale": FIVE | {"categories": [5, 4]}},
-            ]
-        },
-        {
-            "labels": [SCORE | {"annotators": ["x"]}],
-            "gold": [GOLD | {"scale": {"level": "interval", "low": 0, "high": 9}}],
-        },
-        {
-            "judges": [
-                {"kind": "score", "columns": ["x"], "scale": FIVE},
-                {"kind": "score", "columns": ["y"], "scale": NINE},
-            ]
-        },
+        {"labels": [SCORE | {"annotators": ["x"]}, SCORE | {"annotators": ["y"], "scale": OPPOSITE}]},
+        {"labels": [SCORE | {"annotators": ["x"]}], "gold": [GOLD | {"scale": NINE}]},
+        {"judges": [{"kind": "score", "columns": [own], "scale": scale} for own, scale in (("x", FIVE), ("y", NINE))]},
     ],
 )
 def test_values_of_one_criterion_are_on_one_scale(tmp_path: Path, blocks: dict[str, Any]) -> None:
@@ -64,12 +51,7 @@ def test_values_of_one_criterion_are_on_one_scale(tmp_path: Path, blocks: dict[s
 
 @pytest.mark.parametrize(
     ("scale", "cell", "value"),
-    [
-        (FIVE, 5, 1),
-        (FIVE, 2, 4),
-        ({"level": "interval", "low": 0, "high": 10}, 10, 1),
-        (FIVE | {"categories": [5, 1]}, 5, 5),
-    ],
+    [(FIVE, 5, 1), (FIVE, 2, 4), (NINE | {"high": 10}, 10, 1), (FIVE | {"categories": [5, 1]}, 5, 5)],
 )
 def test_a_judge_on_an_opposite_scale_is_turned(tmp_path: Path, scale: dict[str, Any], cell: int, value: int) -> None:
     people = SCORE | {"annotators": ["x"], "scale": OPPOSITE}
@@ -238,10 +220,7 @@ def test_lines_of_a_text_are_joined_by_their_number(tmp_path: Path) -> None:
     (tmp_path / "t.en").write_text("First.\n\nThird, and last.\n", encoding="utf-8")
     draft = {"responses": [{"text": "joined.value"}], "join": {"file": "t.en", "key": "id", "other_key": "{row}"}}
     records, _ = read(tmp_path, "id,a\n3,x\n1,y\n", draft)
-    assert [own.responses[0].text for own in items_of(records)] == [
-        "Third, and last.",
-        "First.",
-    ]
+    assert [own.responses[0].text for own in items_of(records)] == ["Third, and last.", "First."]
 
 
 def test_a_part_of_a_divided_text_is_a_value(tmp_path: Path) -> None:
