@@ -45,22 +45,10 @@ def show(study: Study, data: AlignmentData, query: Query, report: systems.System
     return Result(
         headline=describe(rows),
         warning=report.note,
-        caption="\n\n".join(filter(None, [describe_saved(rows, report.judge), describe_design(report)])),
+        caption=describe_design(report),
         figures=[system_chart(rows, report)],
         remark=describe_caveats(rows),
         tables=[Table("systems", report.rows, systems.COLUMNS[len(rows) == len(report.rows) :], report.rows)],
-    )
-
-
-def describe_saved(rows: Sequence[SystemRow], judge: str) -> str:
-    """Return how many labels a judge's verdicts stand for, as Markdown; "" for none."""
-    saved = [row.labels_saved for row in rows if row.labels_saved]
-    if not saved:
-        return ""
-    low, high = round(min(saved)), round(max(saved))
-    labels = ("" if low == high else f"{low:,} to ") + numbers.format_count(high, "more label")
-    return escape_markdown(
-        f"Without the verdicts of {judge}, intervals as narrow would take {labels} of people for each system."
     )
 
 

@@ -1,16 +1,14 @@
 """A reduced experiment of each paper on the local server, from its file to its printed table."""
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from core.formats.records import ItemRecord, LabelRecord, ScaleRecord
-from core.items import Response
-from core.labels import Label, Scale, Target
+from core.formats.records import ItemRecord, LabelRecord
+from core.labels import Label, Target
 from storage.db.connections import connect
 from storage.transfer import imports
 from tests.commands import run_command
@@ -93,45 +91,6 @@ def test_scaleeval_compares_evaluators_with_the_debates_of_another_experiment(
     assert "people's decisions" not in command(*words)
     wins = command("experiments", "table", "scaleeval-figure-3", "--rows", "group,statistic", "--columns", "scorer")
     assert "ScaleEval, Chern et al. 2024, Figure 3" in wins
-
-
-def test_refer_with_another_chair_asks_no_peer_again(
-    tmp_path: Path, url: str, command: Command, server: Server
-) -> None:
-    scale = Scale(level="ordinal", categories=(1, 2, 3))
-    items = [make_item(f"turn {number}", responses=(Response(text=f"reply {number}"),)) for number in range(4)]
-    targets = [Target(item=item.id, kind="score", criterion="Engaging") for item in items]
-    add(
-        url, *(ItemRecord(item=item) for item in items), ScaleRecord(kind="score", criterion="Engaging", scale=scale),
-        *(label(target, 1 + number % 3) for number, target in enumerate(targets)),
-    )  # fmt: skip
-    file = write_variant(
-        tmp_path, "refer/table-5", server.address, choices="x", keep={"criterion": ["Engaging"]}, repeats=1
-    )
-    before = len(server.log)
-    assert "32 calls (12 reused)" in command("experiments", "run", str(file), "--yes")
-    received = Counter((line["model"], line["prompt"]) for line in server.log[before:])
-    assert set(received.values()) == {1}
-    assert Counter(model for model, _ in received) == {f"judge-{number}-x": 4 for number in range(5)}
-    table = command(
-        "experiments",
-        "table",
-        "refer-table-5",
-        "--rows",
-        "chair.model",
-        "--columns",
-        "criterion",
-        "--statistic",
-        "spearman",
-    )
-    assert len(lines_of(table)) == 2
-    peers = command("experiments", "table", "refer-2", "--rows", "scorer", "--columns", "group,statistic")
-    assert {line[0].partition(" · ")[0] for line in lines_of(peers)} == {
-        "area chair",
-        "judge-0-x",
-        "judge-1-x",
-        "judge-2-x",
-    }
 
 
 def test_realcritic_counts_what_three_critics_correct(

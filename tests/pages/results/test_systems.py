@@ -1,10 +1,6 @@
 """The page Systems: the finding, the table, and people alone."""
 
-import pytest
-
-from core.formats.records import Record, TraceRecord
-from pages.parts import resources
-from storage.transfer import imports
+from core.formats.records import Record
 from tests.pages.visits import page_text, prepare_study, visit
 from tests.storage.reports.disputed_study import disputed_only, records
 from tests.storage.reports.test_alignment import make_trace
@@ -32,26 +28,6 @@ def second_judge(items: int) -> list[Record]:
     return [RUN.model_copy(update={"name": "r2"})] + [
         make_trace(f"i{number}", ("other", "verdict", 1), run="r2") for number in range(items)
     ]
-
-
-@pytest.mark.parametrize(("address", "later"), [({}, "other"), ({"judge": "judge"}, "judge")])
-def test_an_open_page_follows_the_default_judge_unless_one_was_chosen(address: dict[str, str], later: str) -> None:
-    first = [one for one in PAIRS if not isinstance(one, TraceRecord) or one.item < "i5"]
-    prepare_study(first)
-    app = visit(PAGE, **address)
-    assert app.selectbox(key="judge").value == "judge" and "judge" not in app.query_params
-    imports.import_records(resources.engine(), "s", second_judge(60))
-    app.run()
-    assert app.selectbox(key="judge").value == later
-
-
-def test_a_chosen_judge_stays_when_the_default_changes() -> None:
-    prepare_study([one for one in PAIRS if not isinstance(one, TraceRecord) or one.item < "i5"])
-    app = visit(PAGE)
-    app.selectbox(key="judge").select("none: people's labels alone").run()
-    imports.import_records(resources.engine(), "s", second_judge(60))
-    assert app.run().selectbox(key="judge").value == "none: people's labels alone"
-    assert app.selectbox(key="judge").select("judge").run().selectbox(key="judge").value == "judge"
 
 
 def test_labels_of_disputed_targets_give_no_value_of_all_targets_on_any_page() -> None:

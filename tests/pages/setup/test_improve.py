@@ -18,7 +18,7 @@ from storage.studies import studies
 from storage.studies.studies import Study
 from storage.worker import execute_experiment
 from tests.databases import create_database
-from tests.pages.visits import page_text, prepare_study, visit
+from tests.pages.visits import page_text, visit
 from tests.sessions import read
 from tests.storage.improvement import studies_to_improve as planted
 from tests.storage.improvement.studies_to_improve import BETTER, USELESS, answer
@@ -68,14 +68,6 @@ def test_the_split_is_made_once_with_its_rule(study: Study) -> None:
     text = page_text(app)
     assert "12 development items · 12 held-out items" in text
     assert "corrected for **3** planned evaluations" in text
-
-
-def test_a_study_without_gold_is_not_split() -> None:
-    prepare_study()
-    from tests.storage.shared import debates
-
-    debates(resources.engine(), 2)
-    assert "label or adjudicate items first" in page_text(click(visit("setup/improve", "ann", study="s"), "Split"))
 
 
 def test_disagreements_show_development_items_only_and_record_the_view(split_study: Study) -> None:

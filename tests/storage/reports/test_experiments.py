@@ -7,7 +7,6 @@ from functools import cache, partial
 
 import pytest
 from sqlalchemy import Engine
-from sqlalchemy.orm import Session
 from typer.testing import CliRunner
 
 import cli
@@ -20,7 +19,6 @@ from core.statistics.reports.experiments import CellResult
 from core.trace import Ask, Usage
 from pages.setup.parts import experiment_results
 from storage.db.connections import connect, reading, writing
-from storage.db.tables import RunRow
 from storage.reports import experiments as report
 from storage.runs import experiments
 from storage.studies.studies import Study
@@ -240,25 +238,6 @@ def test_the_only_level_without_a_number_is_a_dashed_baseline() -> None:
     cells = [CellResult((level,), "preference", "", 0.5, None, None, None, 9, (9,)) for level in levels]
     line, dashed = experiment_results.axis_figure(cells, ["proposed"], "proposed", levels, "accuracy").data
     assert len(line.x) == 2 and dashed.line.dash == "dash" and dashed.x == (-0.5, 1.5)
-
-
-def test_no_value_for_money_is_drawn_without_a_value(results: report.Results) -> None:
-    costs = results.cells["seconds"]
-    without = [replace(cell, value=None) for cell in results.cells["cohen_kappa_gold"]]
-    experiment_results._draw_front(
-        replace(results, cells={"seconds": costs, "cohen_kappa_gold": without}), "cohen_kappa_gold"
-    )
-
-
-def test_a_stopped_run_is_not_counted_as_finished(finished: tuple[Engine, Study]) -> None:
-    engine, study = finished
-    with engine.connect() as connection, Session(connection) as session:  # closed without a commit
-        (experiment,) = experiments.of_study(session, study.id)
-        run = session.get(RunRow, experiments.runs_of(session, experiment.id)[0].id)
-        assert run is not None
-        run.state = "stopped"
-        session.flush()
-        assert experiments.progress(session, experiment.id).finished == 7
 
 
 def test_without_a_name_the_experiments_of_the_study_are_listed(finished: tuple[Engine, Study]) -> None:

@@ -6,12 +6,10 @@ from core import experiments as files
 from core.formats import tiebreak
 from core.formats.records import ItemRecord, LabelRecord, RunRecord, TraceRecord
 from core.labels import Label, Target
-from core.protocols.refer.settings import Reviewer, Settings
-from core.trace import Spec
+from core.protocols.refer.settings import Settings
 from storage.db.connections import reading, writing
 from storage.labels import labels
 from storage.reports import peer_reviews
-from storage.reports.opinions import judges_of_settings
 from storage.runs.traces import Filter
 from storage.studies import studies
 from storage.transfer import imports, samples
@@ -132,11 +130,3 @@ def test_the_true_answer_is_that_of_annotators_or_the_reference(engine, referenc
     assert ([trace.truth for trace in errors.reviewed], errors.without_truth) == (truths, 1 - len(truths))
     for trace in errors.reviewed:
         assert (trace.chair, [value for _, value in trace.peers]) == ("B", ["B", "A", "B"])
-
-
-def test_a_run_with_another_chair_has_different_judges(engine):
-    first = make_settings().model_dump(mode="json")
-    second = make_settings(chair=Reviewer(name="chair", spec=Spec(model="larger", temperature=1))).model_dump(
-        mode="json"
-    )
-    assert judges_of_settings(first) != judges_of_settings(second) and len(judges_of_settings(first)) == 4

@@ -13,7 +13,6 @@ from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord, TraceRecord
 from core.labels import Label, Opinion, Target
-from core.statistics.reports.weight_distances import average_weights, top_k_distance
 from core.statistics.reports.weight_laboratory import EQUAL, JUDGE, PEOPLE
 from core.trace import Verdict, VerdictReached
 from storage.db import connections
@@ -44,13 +43,6 @@ def study(engine: Engine) -> Study:
     return import_study(engine, RECORDS)
 
 
-def test_distances_of_the_sample(engine: Engine, study: Study) -> None:
-    rows = {(row.rater_a, row.rater_b): row for row in weights.rows(engine, study, resamples=0)}
-    assert rows["annotator 1", "annotator 3"].undefined == 1 and rows["people", "people"].units == 8
-    pairs = {(row.rater_a, row.rater_b): row for row in weights.rows(engine, study, top_k_distance(2), resamples=0)}
-    assert pairs["people", "people"].undefined == 0
-
-
 def test_withdrawn_weights_do_not_count(engine: Engine) -> None:
     study = import_study(engine, RECORDS, "withdrawn")
     given = {"accuracy": 40, "helpfulness": 20, "relevance": 30, "level of detail": 10}
@@ -58,14 +50,6 @@ def test_withdrawn_weights_do_not_count(engine: Engine) -> None:
     before = {row.rater_b for row in weights.rows(engine, study, resamples=0)}
     write(engine, store_label, study.id, NOTE, "zoe", None)
     assert "zoe" in before and "zoe" not in {row.rater_b for row in weights.rows(engine, study, resamples=0)}
-
-
-def test_averages_are_by_scenario(engine: Engine, study: Study) -> None:
-    means = {
-        (row.rater, row.scenario, row.aspect): row.weight.value
-        for row in average_weights(weights.load_units(engine, study), resamples=0)
-    }
-    assert means["judge A", "math", "accuracy"] == 50 and means["annotator 2", "math", "accuracy"] == 60
 
 
 def test_the_quality_of_a_judges_aspects_is_the_mean_over_annotators_then_items(engine: Engine, study: Study) -> None:
@@ -120,12 +104,6 @@ def test_the_sample_has_every_set_of_weights(engine: Engine, study: Study) -> No
     assert {row.scheme for row in report.schemes} == {EQUAL, JUDGE, PEOPLE, "judge A · direct scores"}
     with pytest.raises(TiebreakError):
         weights.laboratory(engine, study, reference="annotator:nobody")
-
-
-def test_the_stored_verdict_is_the_preference_under_the_judges_weights(engine: Engine, study: Study) -> None:
-    pairs = weights.load_pairs(engine, study)["judge A · judge A · aspects of its own"]
-    assert pairs and all(pair.judge_weights is not None for pair in pairs)
-    assert all(pair.preference(pair.judge_weights or {}) in (0, 1, 2) for pair in pairs)
 
 
 def test_the_command_prints_the_answer_and_the_rows(tmp_path: Path) -> None:

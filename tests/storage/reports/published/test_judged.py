@@ -8,9 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import cli
-from core.errors import TiebreakError
 from core.formats import tiebreak
-from core.formats.mapping.mapping import load_mappings
 from core.formats.records import ExperimentRecord, ItemRecord, LabelRecord, RunRecord, TraceRecord
 from core.formats.registry import read_records
 from core.items import Item, Response
@@ -24,7 +22,7 @@ from storage.reports.published.rows import MEAN, share
 from storage.studies import studies
 from storage.transfer import imports, samples
 from tests.conftest import make_item, make_label
-from tests.core.formats.shared import FIXTURES, MAPPINGS
+from tests.core.formats.shared import FIXTURES
 from tests.databases import create_database
 from tests.storage.reports.test_references import SINGLE, make_run, single_trace
 
@@ -203,35 +201,11 @@ def test_the_command_lists_the_tables_and_prints_one(tmp_path: Path) -> None:
     assert refused.exit_code == 2 and "--study" in refused.stderr
 
 
-def test_an_unknown_table_is_refused_with_the_names_of_all() -> None:
-    with pytest.raises(TiebreakError, match="metacritique-5"):
-        published.find_table("metacritique-50")
-
-
 def test_annotators_are_compared_with_the_majority(tmp_path: Path) -> None:
     item, target = Item(id="i", prompt="?"), Target(item="i", kind="preference", criterion="c")
     given = [Label(target=target, annotator=name, value=value) for name, value in (("x", 1), ("y", 1), ("z", 2))]
     rows = compute(tmp_path, [ItemRecord(item=item), *(LabelRecord(label=one) for one in given)], "chateval-1")
     assert by_scorer(rows, "accuracy") == {"x": 1.0, "y": 1.0, "z": 0.0}
-
-
-def test_topical_chat_needs_scores_by_judges(tmp_path: Path) -> None:
-    mapping = load_mappings(MAPPINGS / "topical_chat.yaml")[0]
-    records = list(read_records(FIXTURES / "topical_chat" / "ratings.json", mapping=mapping))
-    assert compute(tmp_path, records, "refer-2") == []
-
-
-def test_items_without_a_scenario_are_named_among_the_groups(tmp_path: Path) -> None:
-    records = []
-    for record in read_records(FIXTURES / "scaleeval"):
-        if isinstance(record, ItemRecord):
-            without = not any(isinstance(other, ItemRecord) for other in records)  # the first item
-            changed = record.item.model_copy(update={"scenario": None}) if without else record.item
-            records.append(record.model_copy(update={"item": changed}))
-        else:
-            records.append(record)
-    rows = compute(tmp_path, records, "scaleeval-4")
-    assert {row.group for row in rows} == {"helpfulness · (no scenario)", "helpfulness · math", "mean"}
 
 
 def test_what_dna_eval_corrects_and_makes_wrong_is_of_a_baseline_with_its_model(tmp_path: Path) -> None:
