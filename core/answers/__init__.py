@@ -30,6 +30,5 @@ last line; and plain sentences at the end or the beginning. Names take precedenc
 differ are unreadable, unless the later one announces a correction; text that is negated, quoted, conditional, hedged or
 the view of another person is no answer. No value is guessed: a wrong value is worse than none.
 
-The words that parsers know are in `words.toml`. A study adds its own:
-`Choice(words=WORDS.extended(answer=["erantzuna"]))`.
+The words that parsers know are in `words.toml`.
 """

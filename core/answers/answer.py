@@ -7,12 +7,12 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from core.answers.text import Text, documents, without_reasoning
-from core.answers.words import WORDS, Words, readable
+from core.answers.words import readable
 from core.errors import UnreadableReply
 
 Format = Literal["text", "json"]
@@ -42,9 +42,8 @@ class Reading(Generic[T]):
 
 @dataclass(frozen=True, kw_only=True)
 class Answer(ABC, Generic[T]):
-    """The declaration of an answer type. `words` is the table of words that the parser knows."""
+    """The declaration of an answer type."""
 
-    words: Words = field(default=WORDS, repr=False)
     reasoning: bool = True
     """Whether the judge is asked for its reasoning before the answer."""
     key: ClassVar[str]
@@ -194,7 +193,7 @@ class Passage(Answer[str]):
         return "One sentence is enough.", ("It says what there is to say. " * 12).strip()
 
     def parse(self, reply: str, shown: Sequence[str] = ()) -> Reading[str]:
-        Text(reply, self.words)  # raises UnreadableReply if nothing but reasoning is there
+        Text(reply)  # raises UnreadableReply if nothing but reasoning is there
         value = without_reasoning(reply).strip()
         fields = _whole_object(value) or {}
         if list(fields) == [self.key] and isinstance(fields[self.key], str):

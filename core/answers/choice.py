@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from core.answers import words
 from core.answers.answer import listed
 from core.answers.sentences import by_others, clauses, found_by_others, in_doubt, is_forced
 from core.answers.single import WEAK, Candidate, Parsed, Single, own_units
 from core.answers.text import Text, shorten
-from core.answers.words import Words, readable
+from core.answers.words import readable
 
 # A response named by its place or by a numeral alone: `the second`, `zwei`, `number 2`, `第二个`.
 #
@@ -38,7 +39,7 @@ _SUBJECT = rf"{_OPEN}(?:(?&article)\s*)?(?:{_ORDINALS}){_COUNTER}(?:\s+(?:is|ist
 """`the second is`, before a word such as "better"."""
 
 
-def place_alone(text: str, words: Words, noun: str, *, listed: bool = False) -> tuple[int, int] | None:
+def place_alone(text: str, noun: str, *, listed: bool = False) -> tuple[int, int] | None:
     """Return the response that a text names, 0 for "zero", and where its name ends; None if more belongs to it.
 
     After a comma or dash only a reason may follow; with `listed`, other answers after it as well.
@@ -123,7 +124,7 @@ _MENTION = "|".join(
 _RESPONSE = rf"(?:{_MENTION})[\"')\]]*(?:'s(?:\s+(?:answer|response))?|'s)?"
 
 
-def responses(words: Words, noun: str) -> re.Pattern[str]:
+def responses(noun: str) -> re.Pattern[str]:
     """Match a response by its number ("Response 1", "R1", "回答1") or its place ("the second one")."""
     return words.pattern(_RESPONSE, noun=noun)
 
@@ -240,18 +241,18 @@ class Choice(Single[int]):
         if line.rstrip().endswith(":"):
             return None
         bare = re.sub(r"^the\s+", "", line.strip(_EDGE), flags=re.I)
-        if (placed := place_alone(line, self.words, self.noun)) and not line[placed[1] :].strip(_EDGE):
+        if (placed := place_alone(line, self.noun)) and not line[placed[1] :].strip(_EDGE):
             return self._checked(placed[0], len(line))
-        head = responses(self.words, self.noun).match(bare)
+        head = responses(self.noun).match(bare)
         if head and not bare[head.end() :].strip(_EDGE):
             return self._checked(number_of(head), len(line))
         if re.fullmatch(rf"\d{{1,3}}|(?:{'|'.join(self._marks())})", bare):
             return self._checked(self._bare(bare), len(line))
-        neither = self.words.starts("neither", bare)
+        neither = words.starts("neither", bare)
         if neither and not bare[neither.end() :].strip(_EDGE):
             return self._tie(len(line))
-        if len(bare) < 60 and self._tied(bare) and not in_doubt(self._without_neither(bare), self.words):
-            return None if self.words.find("condition", bare) and not is_forced(bare) else self._tie(len(line))
+        if len(bare) < 60 and self._tied(bare) and not in_doubt(self._without_neither(bare)):
+            return None if words.find("condition", bare) and not is_forced(bare) else self._tie(len(line))
         stated = self._compared(line)
         return Parsed(stated, len(line)) if stated is not None else None
 
@@ -265,10 +266,10 @@ class Choice(Single[int]):
         """Read `Response 1 (clearer)`, `2 - Response 2 is better`, `neither`; not `1 or 2`, `1/2`, `1.5`."""
         if (compared := self._compared(rest)) is not None:
             return Parsed(compared, len(rest))
-        if placed := place_alone(rest, self.words, self.noun):
+        if placed := place_alone(rest, self.noun):
             return self._checked(*placed)
         lead = len(rest) - len(_LEAD.sub("", rest))
-        head = responses(self.words, self.noun).match(rest, lead)
+        head = responses(self.noun).match(rest, lead)
         bare = None if head else _BARE.match(rest, lead)
         named = head or bare
         if named is None:
@@ -282,7 +283,7 @@ class Choice(Single[int]):
             listing = unlike.count(",") and _LAST.search(unlike)
             several = Parsed[int](None, end, f"it names more than one: “{shorten(rest)}”")
             return None if listing else self._parse_words(rest) or several
-        judged = (self.words.starts(kind, after.lstrip()) for kind in ("after_better", "better", "worse"))
+        judged = (words.starts(kind, after.lstrip()) for kind in ("after_better", "better", "worse"))
         if bare and bare["mark"].isdigit() and re.match(r"\s+[a-z]{3,}", after) and not any(judged):
             return None
         if self._denied(after):
@@ -291,20 +292,20 @@ class Choice(Single[int]):
 
     def _denied(self, after: str) -> bool:
         """Return whether the words after a name say that it is worse, or who chose it: `is what Speaker 2 says`."""
-        clause = next(clauses(_CLAUSE_END.split(after)[0], self.words), "")
-        other = responses(self.words, self.noun).search(clause)
+        clause = next(clauses(_CLAUSE_END.split(after)[0]), "")
+        other = responses(self.noun).search(clause)
         clause = _NO_DOUBT.sub("", clause[: other.start()] if other else clause)
-        better = self.words.find("better", clause)
+        better = words.find("better", clause)
         before = clause[: better.start()] if better else clause
-        if self.words.find("worse", before) or _HEDGED.match(clause) or FAULT.match(clause):
+        if words.find("worse", before) or _HEDGED.match(clause) or FAULT.match(clause):
             return True
-        chosen = better or self.words.find("answer", clause)
-        denied = chosen and self.words.find("negation", before.rpartition(" and ")[2])
-        return bool(_COPULA.match(clause) and (denied or self.words.find("reported", clause)))
+        chosen = better or words.find("answer", clause)
+        denied = chosen and words.find("negation", before.rpartition(" and ")[2])
+        return bool(_COPULA.match(clause) and (denied or words.find("reported", clause)))
 
     def _agreeing(self, value: int, after: str, end: int) -> Parsed[int] | None:
         """Return the value, unless the following words state another one."""
-        predicate = self.words.starts("better", after)  # `Response 1 wins, Response 2 is vague`
+        predicate = words.starts("better", after)  # `Response 1 wins, Response 2 is vague`
         stated = self._stated(after[predicate.end() :] if predicate else after)
         if stated is not None and stated != value:
             return Parsed(None, end, f"it names both {value} and {stated}")
@@ -314,22 +315,22 @@ class Choice(Single[int]):
         first = re.split(r"[.;\n。]", rest)[0]
         if _UNCHANGED.fullmatch(first):
             return None
-        neither = self.words.starts("neither", first)
+        neither = words.starts("neither", first)
         tied = self._tied(first) or (neither and len(first[neither.end() :].split()) < 3)
-        if tied and not in_doubt(self._without_neither(first), self.words):
+        if tied and not in_doubt(self._without_neither(first)):
             return self._tie(len(first))
         stated = self._stated(rest)
         return Parsed(stated, len(rest)) if stated is not None else None
 
     def _tied(self, text: str) -> bool:
         low = text.lower()
-        if tie := self.words.find("tie", low):
-            return not self.words.pattern(_NEARLY).search(low[: tie.start()])
+        if tie := words.find("tie", low):
+            return not words.pattern(_NEARLY).search(low[: tie.start()])
         return _NEITHER.search(low) is not None
 
     def _without_neither(self, text: str) -> str:
         """Return the text without phrases for "none is better": these are not negations."""
-        return self.words.without("neither", self.words.without("tie", text))
+        return words.without("neither", words.without("tie", text))
 
     def _compared(self, text: str) -> int | None:
         """Read `Response 2 > Response 1`, `A > B`."""
@@ -357,28 +358,28 @@ class Choice(Single[int]):
         return Parsed(None, end, "it calls a tie, which is not one of the answers")
 
     def _begins(self, text: str) -> tuple[int, int] | None:
-        if head := responses(self.words, self.noun).match(text):
+        if head := responses(self.noun).match(text):
             return number_of(head), head.end()
         bare = _BARE.match(text)
         if bare and bare["mark"] in self._marks():
             return self._bare(bare["mark"]), bare.end()
-        neither = self.words.starts("neither", text) if self.neither else None
-        return (0, neither.end()) if neither else place_alone(text, self.words, self.noun, listed=True)
+        neither = words.starts("neither", text) if self.neither else None
+        return (0, neither.end()) if neither else place_alone(text, self.noun, listed=True)
 
     def _stated(self, sentence: str) -> int | None:
         if self._about_a_part(sentence):
             return None
         condition, comma, rest = sentence.partition(",")
-        if comma and self.words.find("supposition", condition[:10]) and is_forced(condition):
+        if comma and words.find("supposition", condition[:10]) and is_forced(condition):
             sentence = rest.lstrip()  # `If I had to choose, ` before a choice that is made nevertheless
-        if (bare := _MARK_ALONE.match(sentence)) and not in_doubt(sentence, self.words):
+        if (bare := _MARK_ALONE.match(sentence)) and not in_doubt(sentence):
             mark = self._bare(bare[1])
             return mark if 1 <= mark <= self.count and (bare[1].isdigit() or self.letters) else None
-        if (ranking := RANKING.match(sentence)) and not in_doubt(ranking[0], self.words):
+        if (ranking := RANKING.match(sentence)) and not in_doubt(ranking[0]):
             sentence = sentence[ranking.end() :]
         if _RANKED.fullmatch(sentence.strip(_EDGE)) and (compared := self._compared(sentence)) is not None:
             return compared
-        values = {value for clause in clauses(sentence, self.words) if (value := self._concluded(clause)) is not None}
+        values = {value for clause in clauses(sentence) if (value := self._concluded(clause)) is not None}
         return values.pop() if len(values) == 1 else None
 
     def _sentences(self, text: Text) -> Iterator[Candidate[int]]:
@@ -386,25 +387,25 @@ class Choice(Single[int]):
         found = list(super()._sentences(text))
         yield from found
         unit = next(reversed(own_units(text)), None)
-        if found or unit is None or not self.words.starts("therefore", unit.text):
+        if found or unit is None or not words.starts("therefore", unit.text):
             return
-        for clause in clauses(unit.text, self.words):
+        for clause in clauses(unit.text):
             subjects = {number for number, is_object in self._mentions(clause) if not is_object}
-            concluded = len(subjects) == 1 and _MORE.search(clause) and not in_doubt(clause, self.words)
+            concluded = len(subjects) == 1 and _MORE.search(clause) and not in_doubt(clause)
             if concluded and (parsed := self._checked(subjects.pop(), len(clause))):
                 yield parsed.at("sentence", unit.start, unit.end, WEAK)
 
     def _about_a_part(self, sentence: str) -> bool:
         """Return whether the text is like `Style: Response 1 is better.`"""
         topic = _TOPIC.match(sentence)
-        if topic is None or OWN.match(topic[1]) or responses(self.words, self.noun).search(topic[1]):
+        if topic is None or OWN.match(topic[1]) or responses(self.noun).search(topic[1]):
             return False
-        return not self.words.has(topic[1], "answer", "final", "winner", "therefore")
+        return not words.has(topic[1], "answer", "final", "winner", "therefore")
 
     def _concluded(self, clause: str) -> int | None:
-        if self._tied(clause) and self.neither and not in_doubt(self._without_neither(clause), self.words):
+        if self._tied(clause) and self.neither and not in_doubt(self._without_neither(clause)):
             return 0
-        if in_doubt(clause, self.words):
+        if in_doubt(clause):
             return None
         subjects = {number for number, is_object in self._mentions(clause) if not is_object}
         if not subjects:
@@ -421,55 +422,55 @@ class Choice(Single[int]):
 
     def _chosen(self, clause: str) -> bool:
         """Return whether a choice is stated: `I choose Response 1`, `Response 1 gets my vote`; not `users prefer`."""
-        verb = self.words.find("choose", clause)
+        verb = words.find("choose", clause)
         if verb is None:
             return False
         before = clause[: verb.start()]
         if PART_OF.match(clause[verb.end() :]):
             return False
-        named = responses(self.words, self.noun).search(before)
-        return named is not None or not by_others(before, verb[0], self.words)
+        named = responses(self.noun).search(before)
+        return named is not None or not by_others(before, verb[0])
 
     def _placed(self, clause: str) -> int | None:
         """Read `I choose the second`, `La première est meilleure`."""
-        chosen = self.words.find("choose", clause)
-        if chosen and not by_others(clause[: chosen.start()], chosen[0], self.words):
-            match = self.words.pattern(_CHOSEN, noun=self.noun).match(clause[chosen.end() :].lower())
-        elif match := self.words.pattern(_SUBJECT).match(clause.lower()):
-            better = self.words.starts("better", clause[match.end() :])
+        chosen = words.find("choose", clause)
+        if chosen and not by_others(clause[: chosen.start()], chosen[0]):
+            match = words.pattern(_CHOSEN, noun=self.noun).match(clause[chosen.end() :].lower())
+        elif match := words.pattern(_SUBJECT).match(clause.lower()):
+            better = words.starts("better", clause[match.end() :])
             match = match if better and self._stands_alone(clause[match.end() + better.end() :]) else None
         value = number_of(match) if match else 0
         return value if 1 <= value <= self.count else None
 
     def _chosen_mark(self, clause: str) -> int | None:
         """Read `I choose "1"`."""
-        chosen = self.words.find("choose", clause)
+        chosen = words.find("choose", clause)
         mark = _QUOTED_MARK.match(clause[chosen.end() :].strip()) if chosen else None
-        if chosen is None or mark is None or by_others(clause[: chosen.start()], chosen[0], self.words):
+        if chosen is None or mark is None or by_others(clause[: chosen.start()], chosen[0]):
             return None
         return self._bare(mark[1]) if mark[1] in self._marks() else None
 
     def _preferred(self, clause: str) -> bool:
         """Return whether a word such as "better" is there on its own: "better written" says less."""
-        named = responses(self.words, self.noun).search(clause)
-        if named and found_by_others(clause[: named.start()], self.words):
+        named = responses(self.noun).search(clause)
+        if named and found_by_others(clause[: named.start()]):
             return False
-        places = list(self.words.finditer("better", _MANNER.sub(lambda manner: " " * len(manner[0]), clause)))
+        places = list(words.finditer("better", _MANNER.sub(lambda manner: " " * len(manner[0]), clause)))
         return any(self._stands_alone(clause[place.end() :]) for place in places)
 
     def _stands_alone(self, after: str) -> bool:
         word = re.match(r"[\s\"']*([^\W\d_]+)?", after)
         follows = word[1] if word else None
-        return not follows or not follows.islower() or self.words.starts("after_better", follows) is not None
+        return not follows or not follows.islower() or words.starts("after_better", follows) is not None
 
     def _mentions(self, clause: str) -> Iterator[tuple[int, bool]]:
         """Yield each response that is named, and whether another one is compared with it."""
-        for match in responses(self.words, self.noun).finditer(clause):
+        for match in responses(self.noun).finditer(clause):
             number = number_of(match)
             before, after = clause[: match.start()].lower().rstrip(" \"'"), clause[match.end() :].lower()
             before = THINKS.sub("", before)
             if before.endswith(" from") and MOVES.search(before):  # `I change my vote from Submission 1 to ...`
                 yield number, True
                 continue
-            follows = self.words.starts("than_after", after[:12]) or self.words.pattern(_THAN).search(before)
+            follows = words.starts("than_after", after[:12]) or words.pattern(_THAN).search(before)
             yield number, follows is not None

@@ -7,11 +7,12 @@ from functools import lru_cache
 from itertools import pairwise, zip_longest
 from typing import Any, Literal
 
+from core.answers import words
 from core.answers.answer import Answer, Reading
 from core.answers.sentences import announcement
 from core.answers.single import is_confidence
 from core.answers.text import LONGEST, Document, Text, without_markup
-from core.answers.words import Words, readable, squash
+from core.answers.words import readable, squash
 from core.errors import UnreadableReply
 
 ITEMS = 300
@@ -47,7 +48,7 @@ def items(text: Text, noun: str) -> list[Item]:
     for raw in text.raw.split("\n"):
         clean = text.clean[start : start + len(raw)]
         if clean.strip() and not _FENCE.match(clean) and not _RULE.match(clean):
-            lines.append(_item(text.words, raw[:LONGEST], clean[:LONGEST], start, noun))
+            lines.append(_item(raw[:LONGEST], clean[:LONGEST], start, noun))
         elif "-" in clean and "|" in clean and [item.kind == "cell" for item in lines[-2:]] in ([True], [False, True]):
             lines.pop()  # the header above the rule of a table
         start += len(raw) + 1
@@ -92,11 +93,11 @@ def joined(lines: list[Item]) -> list[Item]:
     return whole
 
 
-def _item(words: Words, raw: str, clean: str, start: int, noun: str) -> Item:
+def _item(raw: str, clean: str, start: int, noun: str) -> Item:
     indent = len(clean) - len(clean.lstrip())
     cells = tuple(cell.strip() for cell in raw.strip().strip("|").split("|"))
     kind: Kind = "heading" if _HEADING.match(clean) else "plain"
-    body, called = raw.strip(), _called(words, noun)
+    body, called = raw.strip(), _called(noun)
     if (row := _CELLS.match(clean)) and (len(cells) > 1 or clean.strip().endswith("|")):
         kind, body = "cell", row[1]
     elif match := called.match(clean) or _NUMBERED.match(clean):
@@ -110,9 +111,9 @@ def _item(words: Words, raw: str, clean: str, start: int, noun: str) -> Item:
 
 
 @lru_cache(maxsize=64)
-def _called(words: Words, noun: str) -> re.Pattern[str]:
+def _called(noun: str) -> re.Pattern[str]:
     """Read `**Claim 3:**`, `AIU 3.`"""
-    nouns = words.any("claim") if noun == "claim" else rf"(?<!\w){re.escape(noun)}(?!\w)"
+    nouns = words.any_of("claim") if noun == "claim" else rf"(?<!\w){re.escape(noun)}(?!\w)"
     return re.compile(rf"^[\s>#*_\"'-]*(?:{nouns}|#)\s*#?\d{{1,3}}\s*[*_]*\s*[:.)\-–][*_]*\s*(?=\S)", re.I)
 
 
@@ -122,7 +123,7 @@ def _closes(text: Text, remaining: list[Item], lines: list[Item]) -> bool:
     if item.kind in ("numbered", "bulleted", "cell"):
         return False
     line = plain(item.text)
-    if text.words.starts("courtesy", line) or text.words.starts("total", line):
+    if words.starts("courtesy", line) or words.starts("total", line):
         apart = before is None or text.raw[before.end : item.start].count("\n") > 1
         return apart or bool(marked(lines))
     aside = before is not None and line.startswith("(") and line.endswith(")")
@@ -138,12 +139,12 @@ def _announces(text: Text, item: Item, left: int, titles: bool) -> bool:
         return True
     if item.kind == "heading" and item.text.lstrip().startswith("#"):
         return not titles
-    start = text.words.starts("preamble", line)
+    start = words.starts("preamble", line)
     if start is None or left < 2:
         return False
     rest = line[start.end() :]
     short = len(rest.split()) < 3 and len(line.split()) < 4
-    return short or line.endswith("!") or text.words.find("preamble", rest) is not None
+    return short or line.endswith("!") or words.find("preamble", rest) is not None
 
 
 # Lines of a reply to a request for a list that are no items: reasons, framing, errors of a provider, cut JSON.
@@ -183,7 +184,7 @@ def answered_items(text: Text, noun: str) -> list[Item]:
     """Return `items`; raises UnreadableReply for a refusal, an error of a provider, and JSON that is cut."""
     lines = items(text, noun)
     begins = next((unit.text for unit in text.units), "")
-    if text.words.find("refusal", begins[:120]) and not marked(lines):
+    if words.find("refusal", begins[:120]) and not marked(lines):
         raise UnreadableReply("it declines to answer")
     first = plain(lines[0].text) if lines and not marked(lines) else ""
     error = _ERROR.search(first)
@@ -195,9 +196,9 @@ def answered_items(text: Text, noun: str) -> list[Item]:
     return lines
 
 
-def list_text(reply: str, words: Words, plural: str) -> Text:
+def list_text(reply: str, plural: str) -> Text:
     """Return a reply to a request for a list; raises UnreadableReply if it is too long."""
-    text = Text(reply, words, lists=True)
+    text = Text(reply, lists=True)
     if text.offset:
         raise UnreadableReply(f"it is too long for a list of {plural}")
     return text
@@ -208,7 +209,7 @@ def own_documents(text: Text) -> Iterator[Document]:
     return (one for one in reversed(text.documents) if not text.is_foreign(one.start, one.end, "json"))
 
 
-def without_remarks(words: Words, lines: list[Item]) -> list[Item]:
+def without_remarks(lines: list[Item]) -> list[Item]:
     """Return the lines without reasons below items, and without a frame around lines that are no marked list."""
     kept: list[Item] = []
     labels = [match["label"].lower() if (match := _REASON.match(plain(item.text))) else "" for item in lines]
@@ -219,14 +220,14 @@ def without_remarks(words: Words, lines: list[Item]) -> list[Item]:
             kept.append(item)
     if marked(kept):
         return kept
-    while len(kept) > 1 and _is_frame(words, plain(kept[0].text)):
+    while len(kept) > 1 and _is_frame(plain(kept[0].text)):
         kept.pop(0)
-    while len(kept) > 1 and _is_frame(words, plain(kept[-1].text)):
+    while len(kept) > 1 and _is_frame(plain(kept[-1].text)):
         kept.pop()
     return kept
 
 
-def _is_frame(words: Words, line: str) -> bool:
+def _is_frame(line: str) -> bool:
     """Return whether a line introduces or closes a list: `The critique makes two claims.`, `Total: 2 claims`."""
     if len(line.split()) > FRAME or not words.has(line, "claims"):
         return _COUNTED.match(line) is not None
@@ -267,7 +268,7 @@ class Claims(Answer[tuple[str, ...]]):
         return (), tuple(f"{long} {number}." for number in range(1, 9))
 
     def parse(self, reply: str, shown: Sequence[str] = ()) -> Reading[tuple[str, ...]]:
-        text = list_text(reply, self.words, f"{self.noun}s")
+        text = list_text(reply, f"{self.noun}s")
         return self._structured(text) or self._listed(text)
 
     def _text_instruction(self) -> str:
@@ -303,7 +304,7 @@ class Claims(Answer[tuple[str, ...]]):
         first = everything[0] if len(everything) > 1 and not marked(everything) else None
         if first and self._is_nothing(plain(_LABEL.sub("", first.text))):  # the other lines explain it
             return Reading((), "list", text.span(first.start, first.end))
-        lines = without_remarks(self.words, _after_label(without_frame(text, everything)))
+        lines = without_remarks(_after_label(without_frame(text, everything)))
         if not lines:
             announced = f"it announces {self.noun}s and lists none"
             raise UnreadableReply(announced if everything else f"it holds no {self.noun}")
@@ -341,7 +342,7 @@ class Claims(Answer[tuple[str, ...]]):
         return plain(_LABEL.sub("", item.text) if item.kind == "plain" else item.text)
 
     def _is_nothing(self, line: str) -> bool:
-        match = self.words.starts("nothing", line)
+        match = words.starts("nothing", line)
         return match is not None and not squash(line[match.end() :])
 
     def _none(self, text: Text, lines: list[Item]) -> bool:
@@ -356,10 +357,10 @@ class Claims(Answer[tuple[str, ...]]):
             line,
             maxsplit=1,
         )[0]
-        match = self.words.starts("nothing", first)
+        match = words.starts("nothing", first)
         bare = match is not None and not squash(first[match.end() :])
-        rest = squash(self.words.without("claim", first[match.end() :])) if match and not first.isascii() else None
-        if rest is not None and self.words.find("claim", first) and len(rest.split()) < 2 and len(rest) < 16:
+        rest = squash(words.without("claim", first[match.end() :])) if match and not first.isascii() else None
+        if rest is not None and words.find("claim", first) and len(rest.split()) < 2 and len(rest) < 16:
             return True
         return bare or (len(first) < 120 and bool(_NO_CLAIMS.search(first) and _SAYS_NONE.match(first)))
 
@@ -435,10 +436,10 @@ class Aspects(Answer[dict[str, str]]):
         return short, {f"Quality {chr(65 + place)} of the response": definition for place in range(self.count or 10)}
 
     def parse(self, reply: str, shown: Sequence[str] = ()) -> Reading[dict[str, str]]:
-        text = list_text(reply, self.words, "aspects")
+        text = list_text(reply, "aspects")
         lines, rule, start, end = self._structured(text) or self._listed(text)
         tail = end if rule == "json" else start
-        if any(announcement(unit.text, self.words) for unit in text.units if unit.start >= tail):
+        if any(announcement(unit.text) for unit in text.units if unit.start >= tail):
             raise UnreadableReply("it takes its answer back and gives no other")
         return Reading(self._checked(lines), rule, text.span(start, end))
 

@@ -9,11 +9,12 @@ from functools import lru_cache
 from itertools import islice, pairwise, takewhile, zip_longest
 from typing import Any, ClassVar, NamedTuple
 
+from core.answers import words
 from core.answers.answer import Answer, Reading, listed
 from core.answers.sentences import FINAL, PLAIN, in_doubt
 from core.answers.single import AMOUNT, NUMERAL, Candidate, Measure, decided, measure, trailing, whole
 from core.answers.text import Text, Unit, listed_numbers, pairs
-from core.answers.words import Words, readable, squash
+from core.answers.words import readable, squash
 
 # Tables of scores: the column that holds the value if a row has several numbers.
 
@@ -25,7 +26,7 @@ _RULE = re.compile(r"[\s|:=-]*")
 _EDGE = " \t*_`()[]"
 
 
-def value_cell(lines: Sequence[Unit], line: Unit, start: int, words: Words) -> tuple[int, bool]:
+def value_cell(lines: Sequence[Unit], line: Unit, start: int) -> tuple[int, bool]:
     """Return where the cell with the value begins in a row, after position `start`, and whether there is one.
 
     A row with one number has it there. Of several, it is the one below "Overall", "Total" or "Score" in the header;
@@ -37,10 +38,10 @@ def value_cell(lines: Sequence[Unit], line: Unit, start: int, words: Words) -> t
         return start, True
     behind = [place for place in borders if place >= start]
     cells = [(left, row[left + 1 : right]) for left, right in pairwise([*behind, len(row)])]
-    numeric = [(left, cell) for left, cell in cells if _is_number(cell, words)]
+    numeric = [(left, cell) for left, cell in cells if _is_number(cell)]
     if len(numeric) < 2:
         return start, True
-    titles = _header(lines, line, len(borders), words).split("|")[1:] or [""] * len(borders)
+    titles = _header(lines, line, len(borders)).split("|")[1:] or [""] * len(borders)
     title = dict(zip(borders, titles, strict=True))
     for concepts in (("final", "total"), ("rating", "weight")):
         named = [left for left, _ in numeric if words.has(title[left], *concepts)]
@@ -49,18 +50,18 @@ def value_cell(lines: Sequence[Unit], line: Unit, start: int, words: Words) -> t
     return start, False
 
 
-def _is_number(cell: str, words: Words) -> bool:
+def _is_number(cell: str) -> bool:
     text = cell.strip(_EDGE)
-    amount = measure(text, words) if text else None
+    amount = measure(text) if text else None
     return amount is not None and not text[amount.end :].strip(_EDGE)
 
 
-def _header(lines: Sequence[Unit], line: Unit, borders: int, words: Words) -> str:
+def _header(lines: Sequence[Unit], line: Unit, borders: int) -> str:
     """Return the nearest row above with as many borders and without a number; empty if there is none."""
     place = bisect_left(lines, line.start, key=lambda other: other.start)
     table = takewhile(lambda row: "|" in row, (other.text for other in reversed(lines[max(0, place - ABOVE) : place])))
     like = (row for row in table if row.count("|") == borders and not _RULE.fullmatch(row))
-    return next((row for row in like if not any(_is_number(cell, words) for cell in row.split("|"))), "")
+    return next((row for row in like if not any(_is_number(cell) for cell in row.split("|"))), "")
 
 
 MARKS = 30
@@ -125,7 +126,7 @@ class Block:
 
 def entries(text: Text, names: tuple[str, ...]) -> list[Entry]:
     """Return every number after a name, or before it ("70% for accuracy"), except in uncertain sentences."""
-    marked = ((line, marks_in(line.text, text.words, names)) for line in reversed(text.lines))
+    marked = ((line, marks_in(line.text, names)) for line in reversed(text.lines))
     collected: list[Entry] = []
     for line, marks in islice(((line, marks) for line, marks in marked if 0 < len(marks) <= MARKS), LINES):
         behind = list(_behind(text, line, marks))
@@ -137,14 +138,14 @@ def entries(text: Text, names: tuple[str, ...]) -> list[Entry]:
 
 def _sections(text: Text, names: tuple[str, ...]) -> Iterator[Entry]:
     """Read a heading with a name alone, and the first "Score: 4" below it."""
-    pattern, name = mentions(text.words, names), ""
+    pattern, name = mentions(names), ""
     for line in text.lines[-SECTION_LINES:]:
         heading = pattern.fullmatch(re.sub(r"^\d{1,2}[.)]\s+", "", line.text.lower()).strip(_HEADING))
         if heading or pattern.search(line.text.lower()):
             name = names[place_of(heading)] if heading else ""
-        label = text.words.starts("rating", line.text) or text.words.starts("weight", line.text)
+        label = words.starts("rating", line.text) or words.starts("weight", line.text)
         rest = line.text[label.end() :].lstrip(" :=-–") if label and name else ""
-        amount = measure(rest, text.words)
+        amount = measure(rest)
         if amount and _AFTER.match(rest[amount.end :]):
             yield Entry(name, amount, line.start, line.end)
             name = ""
@@ -156,7 +157,7 @@ def _numbered(text: Text, names: tuple[str, ...]) -> list[Entry]:
     found.sort(key=lambda one: int(one[1][1]))
     if [int(match[1]) for _, match in found] != list(range(1, len(names) + 1)):
         return []
-    amounts = [(name, line, measure(match[2], text.words)) for name, (line, match) in zip(names, found, strict=True)]
+    amounts = [(name, line, measure(match[2])) for name, (line, match) in zip(names, found, strict=True)]
     return [Entry(name, amount, line.start, line.end) for name, line, amount in amounts if amount]
 
 
@@ -182,10 +183,10 @@ def repeated(before: Block | None, block: Block, text: Text) -> str:
 
 
 @lru_cache(maxsize=256)
-def mentions(words: Words, names: tuple[str, ...]) -> re.Pattern[str]:
+def mentions(names: tuple[str, ...]) -> re.Pattern[str]:
     """Return a pattern with a group for each name."""
     order = sorted(range(len(names)), key=lambda place: -len(names[place]))
-    return re.compile("|".join(rf"(?P<n{place}>{_forms(words, names, place)})" for place in order))
+    return re.compile("|".join(rf"(?P<n{place}>{_forms(names, place)})" for place in order))
 
 
 def place_of(match: re.Match[str]) -> int:
@@ -193,19 +194,19 @@ def place_of(match: re.Match[str]) -> int:
     return int((match.lastgroup or "n0")[1:])
 
 
-def marks_in(text: str, words: Words, names: tuple[str, ...]) -> list[Mark]:
+def marks_in(text: str, names: tuple[str, ...]) -> list[Mark]:
     """Return the names in a text, in its order."""
-    found = mentions(words, names).finditer(text.lower())
+    found = mentions(names).finditer(text.lower())
     return [Mark(names[place_of(match)], *match.span()) for match in found]
 
 
-def _forms(words: Words, names: tuple[str, ...], place: int) -> str:
+def _forms(names: tuple[str, ...], place: int) -> str:
     """Return the accepted forms of a name: another noun in "Response 1", or fewer words of an aspect's name."""
     name = names[place].lower()
     if numbered := _NUMBERED.match(name):
         number = numbered[2]
-        ordinal = words.any(f"ordinal_{number}") if number in ("1", "2", "3") else "(?!)"
-        nouns = rf"(?:{words.any('response')}|(?<!\w){re.escape(numbered[1])}|(?<!\w)[ra](?=\d))"
+        ordinal = words.any_of(f"ordinal_{number}") if number in ("1", "2", "3") else "(?!)"
+        nouns = rf"(?:{words.any_of('response')}|(?<!\w){re.escape(numbered[1])}|(?<!\w)[ra](?=\d))"
         letter = chr(96 + int(number)) if int(number) <= 8 else "(?!)"
         mark = rf"(?:{number}(?!\d|[.,]\d)|{letter}(?=\s*[:=(|\]-]))"
         return rf"{nouns}\s*(?:#|no\.?)?\s*[\"'(\[]*{mark}|(?:{ordinal})\s+{nouns}"
@@ -233,9 +234,9 @@ def _behind(text: Text, line: Unit, marks: list[Mark]) -> Iterator[Entry]:
         limit = following.start if following else len(line.text)
         begin, is_single = mark.end, True
         if "|" in line.text and len(marks) == 1:
-            begin, is_single = value_cell(text.lines, line, mark.end, text.words)
-        join = _joined(line.text[begin:limit], text.words)
-        amount = measure(line.text[begin + join : limit], text.words) if is_single and join is not None else None
+            begin, is_single = value_cell(text.lines, line, mark.end)
+        join = _joined(line.text[begin:limit])
+        amount = measure(line.text[begin + join : limit]) if is_single and join is not None else None
         if join is None or amount is None:
             continue
         end = begin + join + amount.end
@@ -259,7 +260,7 @@ def _ends_there(after: str, amount: Measure) -> bool:
     return bool(_AFTER.match(after)) or (amount.percent and not re.match(r"\s*(?:of|der|des|de|von)\b", after))
 
 
-def _joined(piece: str, words: Words) -> int | None:
+def _joined(piece: str) -> int | None:
     """Return the position at which the number begins, if only filler words precede it."""
     match = words.pattern(_JOINING).match(piece.lower()) or _REMARK.match(piece)
     return match.end() if match else None
@@ -286,7 +287,7 @@ def _before(text: Text, line: Unit, marks: list[Mark]) -> Iterator[Entry]:
         done = max(done, mark.start - TAIL)
         piece = line.text[done : mark.start]
         numbers = [match.start("value") for match in _BEFORE.finditer(piece)]
-        if numbers and (amount := measure(piece[numbers[-1] :], text.words)):
+        if numbers and (amount := measure(piece[numbers[-1] :])):
             yield Entry(mark.name, amount, line.start + done + numbers[-1], line.start + mark.end)
         done = mark.end
 
@@ -295,7 +296,7 @@ def _each(text: Text, line: Unit, marks: list[Mark]) -> Iterator[Entry]:
     """Yield the amount that "each" assigns to the two names before it: `Helpfulness and accuracy: 40% each`."""
     for left, right, following in zip_longest(marks, marks[1:], marks[2:]):
         each = _EACH.match(line.text[right.end : following.start if following else None]) if right else None
-        amount = measure(each["value"], text.words) if each else None
+        amount = measure(each["value"]) if each else None
         if each and amount and _AND.fullmatch(line.text[left.end : right.start]):
             for mark in (left, right):
                 yield Entry(mark.name, amount, line.start + mark.start, line.start + right.end + each.end())
@@ -315,18 +316,18 @@ _BEFORE = re.compile(
 def _doubted(text: Text, line: Unit, entry: Entry) -> bool:
     begin = max(0, entry.start - line.start - HEAD)
     unit = next((unit for unit in text.units if unit.start <= entry.start < unit.end), line)
-    about_itself = text.words.has(line.text[begin : entry.end - line.start], "confidence")
-    if about_itself or text.words.has(unit.text, "condition"):
+    about_itself = words.has(line.text[begin : entry.end - line.start], "confidence")
+    if about_itself or words.has(unit.text, "condition"):
         return True
     before = text.spoken[max(unit.start, entry.start - HEAD) : entry.start]
-    return in_doubt(before, text.words) or in_doubt(text.spoken[entry.start : entry.end][:80], text.words)
+    return in_doubt(before) or in_doubt(text.spoken[entry.start : entry.end][:80])
 
 
 def _apart(text: Text, end: int, start: int) -> bool:
     """Return whether a heading or sentences separate the lines of two entries."""
     between = [line for line in text.lines if line.start >= end and line.end <= start]
     heading = any(line.text.rstrip().endswith(":") and len(line.text) < 60 for line in between)
-    return heading or any(text.words.starts("correction", line.text) for line in between)
+    return heading or any(words.starts("correction", line.text) for line in between)
 
 
 def _rank(text: Text, first: Entry) -> int:
@@ -335,14 +336,14 @@ def _rank(text: Text, first: Entry) -> int:
     same = text.spoken[max(begin, first.start - HEAD) : first.end]
     above = [line.text for line in text.lines if line.end <= begin][-1:]
     heading = above[0] if above and len(above[0]) < 60 and not re.search(r"\d\s*$", above[0]) else ""
-    if re.match(r"\s*\[[^\[\]\n]{3,80}\]", heading) or text.words.has(heading, "confidence"):
+    if re.match(r"\s*\[[^\[\]\n]{3,80}\]", heading) or words.has(heading, "confidence"):
         return 0
-    for words, others in ((same, ("initial",)), (heading, ("initial", "reported"))):
-        if text.words.has(words, *others):
+    for said, others in ((same, ("initial",)), (heading, ("initial", "reported"))):
+        if words.has(said, *others):
             return 0
-        if text.words.has(words, "final"):
+        if words.has(said, "final"):
             return FINAL
-    return PLAIN if text.words.has(same, "rating") else PLAIN - 1
+    return PLAIN if words.has(same, "rating") else PLAIN - 1
 
 
 # Rows of numbers without names: `8 7.5`, `40% | 25% | 35%`, a table below a header.
@@ -365,7 +366,7 @@ def rows(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
         label, numbers = _row(text, line.text[: max(0, end - line.start)])
         if len(numbers) != len(names) or _is_no_answer(text, label) or _is_other_order(text, label, above, names):
             continue
-        final = text.words.has(label, "final") or text.words.has(above, "final")
+        final = words.has(label, "final") or words.has(above, "final")
         edge = place == 0 or not below or bool(label)
         if final or (bool(fresh) and "|" not in below if header else edge):
             twice = place == 0 and bool(_row(text, lines[-1].text)[1])
@@ -388,7 +389,7 @@ def ratios(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
 def in_named_order(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
     """Read all names and then as many numbers, in the order of the line: `Response 2, Response 1: 8, 6`."""
     for line in text.lines[-LAST:]:
-        marks = marks_in(line.text, text.words, names)
+        marks = marks_in(line.text, names)
         order = tuple(mark.name for mark in marks)
         if line.start >= end or len(marks) < 2 or sorted(order) != sorted(names):
             continue
@@ -408,29 +409,29 @@ def pair(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
 
 def _in_order(text: Text, line: Unit, order: tuple[str, ...], parts: Sequence[str]) -> Iterator[Block]:
     """Yield the numbers of a line for the names in their order, if there are as many."""
-    numbers = tuple(number for part in parts if (number := measure(part, text.words)))
+    numbers = tuple(number for part in parts if (number := measure(part)))
     if len(order) == len(parts) == len(numbers):
         yield Block(_entries(order, numbers, line), FINAL if line is text.lines[-1] else PLAIN - 1)
 
 
 def _is_other_order(text: Text, label: str, above: str, names: tuple[str, ...]) -> bool:
     """Return whether the numbers may stand in another order than the names were asked in: `Best first: 8 6`."""
-    if _ORDER.search(label) or mentions(text.words, names).search(label.lower()):
+    if _ORDER.search(label) or mentions(names).search(label.lower()):
         return True
-    order = [names.index(mark.name) for mark in marks_in(above, text.words, names)]
+    order = [names.index(mark.name) for mark in marks_in(above, names)]
     named = _FIRST.search(above) is not None and order != sorted(order)
     return named or (not order and above.rstrip().endswith(":") and _ORDER.search(above) is not None)
 
 
 def _is_no_answer(text: Text, label: str) -> bool:
     """Return whether the words before a row make it an earlier, uncertain or conditional one."""
-    return text.words.has(label, "initial", "condition") or in_doubt(label, text.words)
+    return words.has(label, "initial", "condition") or in_doubt(label)
 
 
 def _row_header(text: Text, line: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names in the order in which a line without numbers gives them all; empty if it does not."""
-    order = [mark.name for mark in marks_in(line, text.words, names)]
-    free = mentions(text.words, names).sub("", line.lower())
+    order = [mark.name for mark in marks_in(line, names)]
+    free = mentions(names).sub("", line.lower())
     other = bool(re.search(r"\d", free) if "|" in line else _SIGNS.sub("", free))
     return tuple(order) if sorted(order) == sorted(names) and not other and len(line) < 300 else ()
 
@@ -460,7 +461,7 @@ def _row(text: Text, line: str) -> tuple[str, tuple[Measure, ...]]:
     for separator in (r"\s*[;|]\s*|\s+(?![%/\d]*%?\s*$)\s*|,\s+|\s+", r"\s*,\s*|\s+"):
         pieces = [piece for piece in re.split(separator, body) if piece and piece not in "|,;%"]
         if len(pieces) > 1 and all(re.fullmatch(token, piece.rstrip(",")) for piece in pieces) and len(pieces) <= 30:
-            numbers = [measure(piece.strip("\"'$ ").rstrip(",$"), text.words) for piece in pieces]
+            numbers = [measure(piece.strip("\"'$ ").rstrip(",$")) for piece in pieces]
             if all(number is not None and not number.problem for number in numbers):
                 return (label[0] if label else ""), tuple(number for number in numbers if number is not None)
     return "", ()
@@ -511,7 +512,7 @@ class ByName(Answer[Numbers]):
     """How numbers without names may be written."""
 
     def parse(self, reply: str, shown: Sequence[str] = ()) -> Reading[Numbers]:
-        text = Text(reply, self.words, shown)
+        text = Text(reply, shown)
         candidates = [*self._structured(text), *self._tagged(text), *self._written_out(text)]
         return decided(candidates, text, lambda: self._missing(text))
 
@@ -586,7 +587,7 @@ class ByName(Answer[Numbers]):
         measures: dict[str, Measure] = {}
         for key, value in named:
             place = self._place(readable(key).replace("_", " ").lower().strip())
-            measured = measure(readable(str(value)), self.words) if not isinstance(value, bool) else None
+            measured = measure(readable(str(value))) if not isinstance(value, bool) else None
             if place is not None and measured:
                 measures[self.names[place]] = measured
         return measures if len(measures) == len(self.names) else None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import copysign, isclose
 from typing import Any
 
+from core.answers import words
 from core.answers.answer import listed
 from core.answers.sentences import clauses, in_doubt
 from core.answers.single import (
@@ -108,16 +109,16 @@ class Number(Single[float]):
             return None
         if any(pattern.search(line) for pattern in (_TWO_EQUATIONS, _LISTED, _EQUATION, _HENCE)):
             return None
-        if len(re.findall(r"[^\W\d]{2,}", line)) > 1 or self.words.starts("confidence", line):
+        if len(re.findall(r"[^\W\d]{2,}", line)) > 1 or words.starts("confidence", line):
             return None
-        return None if in_doubt(line, self.words) else self._parse_rest(line)
+        return None if in_doubt(line) else self._parse_rest(line)
 
     def _parse_rest(self, rest: str) -> Parsed[float] | None:
         """Return the only number before the reasons; after the last "=", if there is one."""
         clause = self._clause(rest)
         if _TWO_EQUATIONS.search(clause):
             return Parsed(None, len(clause), f"“{shorten(rest)}” is not one number")
-        if in_doubt(clause, self.words) and not _ABOUT.match(clause):
+        if in_doubt(clause) and not _ABOUT.match(clause):
             return None
         start = clause.rfind("=") + 1
         several = Parsed[float](None, len(clause), f"“{shorten(rest)}” is not one number")
@@ -133,7 +134,7 @@ class Number(Single[float]):
         """Return whether it is a bound or one of several numbers: "36 or so, maybe 37", "x = 2, y = 3", "option 2"."""
         another = equation and re.match(r"[^=\n]{0,20}=\s*\S", after)
         number = _NUMBERED.search(clause)
-        return bool(self.words.find("bound", clause) or _UNSURE.search(after[:40]) or another or number)
+        return bool(words.find("bound", clause) or _UNSURE.search(after[:40]) or another or number)
 
     def _begins(self, text: str) -> tuple[float, int] | None:
         match = _AMOUNT.match(text)
@@ -144,7 +145,7 @@ class Number(Single[float]):
         """Return the text before a bracket, a reason or the next sentence."""
         text = re.sub(r"(?<=\d)(?:\s+[^\W\d]{1,20})?\s*\([^()]{0,80}\)", lambda aside: " " * len(aside[0]), rest)
         clause = re.split(r"(?<=[\w%])[.;。](?=\s|$)|,\s+(?=[^\W\d])|\s[-–—]\s(?=[^\W\d])", text)[0]
-        reason = self.words.find("reason", clause)
+        reason = words.find("reason", clause)
         return clause[: reason.start()] if reason and re.search(r"\d", clause[: reason.start()]) else clause
 
     def _amounts(self, clause: str, start: int) -> Iterator[Parsed[float]]:
@@ -184,16 +185,16 @@ class Number(Single[float]):
         if match is None or (match[1].lower() in ARTICLES and len(clause[start:].split()) > 1):
             return None
         part = re.search(r"\b(?:half|third|quarter|fourth|fifth|tenth|hundredth)s?\b", clause)
-        either = self.words.find("either", clause[start + match.end() :])
+        either = words.find("either", clause[start + match.end() :])
         return None if part or either else Parsed(value(match[1]), start + match.end())
 
     def _sentences(self, text: Text) -> Iterator[Candidate[float]]:
         """Read the only, or the only bold, number of the last sentence: `There are **5** apples.`, `The sum is 5.`"""
         yield from super()._sentences(text)
         unit = next(reversed(own_units(text)), None)
-        if unit is None or self.words.find("condition", unit.text):
+        if unit is None or words.find("condition", unit.text):
             return
-        if (equation := _LAST_EQUATION.search(unit.text[-200:])) and not in_doubt(unit.text, self.words):
+        if (equation := _LAST_EQUATION.search(unit.text[-200:])) and not in_doubt(unit.text):
             if result := self._parse_rest(equation["result"]):
                 yield result.at("sentence", unit.start, unit.end, WEAK)
             return
@@ -203,7 +204,7 @@ class Number(Single[float]):
             start, end = bold[0].span()
             named = re.match(r"\W*[^\W\d]", text.plain[end : unit.end])
             stated = "" if named and _DEFINITE.search(text.plain[unit.start : start]) else text.plain[start:end]
-        doubtful = in_doubt(_COUNTED.sub(" ", _NOT.sub(" ", unit.text)), self.words)
+        doubtful = in_doubt(_COUNTED.sub(" ", _NOT.sub(" ", unit.text)))
         if not doubtful and (parsed := self._parse_rest(stated)):
             yield parsed.at("sentence", unit.start, unit.end, SENTENCE)
 
@@ -217,15 +218,15 @@ class Number(Single[float]):
 
     def _stated(self, sentence: str) -> float | None:
         """Read `Therefore, the total is 42.`, `So 6 * 7 = 42.`"""
-        if not (self.words.starts("therefore", sentence) or _IN_TOTAL.search(sentence)):
+        if not (words.starts("therefore", sentence) or _IN_TOTAL.search(sentence)):
             hence = list(_HENCE.finditer(sentence))
             if not hence:
                 return None
             sentence = sentence[hence[-1].end() :]
         values = set()
-        for clause in clauses(sentence, self.words):
-            if re.search(r"\d", clause) and not in_doubt(_COUNTED.sub(" ", clause), self.words):
-                rest = self.words.after("therefore", clause).lstrip(" ,:")
+        for clause in clauses(sentence):
+            if re.search(r"\d", clause) and not in_doubt(_COUNTED.sub(" ", clause)):
+                rest = words.after("therefore", clause).lstrip(" ,:")
                 parsed = self._parse_rest(re.sub(r"(?<=\D),\s", "  ", rest))
                 values.add(parsed.value if parsed else None)
         return values.pop() if len(values) == 1 else None
@@ -313,7 +314,7 @@ class Rating(Single[Level]):
 
     def _alone(self, line: str) -> Parsed[Level] | None:
         line = re.sub(r"\([^()\d]{0,80}\)\W*$", "", line).strip()
-        line = self.words.after("rating", line).strip(" :=")
+        line = words.after("rating", line).strip(" :=")
         amount = self._measured(line)
         if amount and not _UNIT.sub("", line[amount.end :]).strip(EDGE):
             return self._checked(amount)
@@ -321,7 +322,7 @@ class Rating(Single[Level]):
 
     def _parse_rest(self, rest: str) -> Parsed[Level] | None:
         """Read `4`, `4/5`, `4 out of 5, because`, `Level 4`, `Good (4)`, `four`; not `3-4`, `3 of the 5 points`."""
-        lead = rf"^[\s\"'(\[|:=]*(?:an?\s+|of\s+|{self.words.any('rating')}\s*:?\s*)*"
+        lead = rf"^[\s\"'(\[|:=]*(?:an?\s+|of\s+|{words.any_of('rating')}\s*:?\s*)*"
         bare = re.sub(lead, "", rest, flags=re.I)
         amount = self._measured(bare)
         several = Parsed[Level](None, len(rest), f"“{shorten(rest)}” is not one value")
@@ -330,7 +331,7 @@ class Rating(Single[Level]):
         if amount and (amount.problem or _ENDS.match(bare[amount.end :])):
             parsed = self._checked(amount)
             return Parsed(parsed.value, len(rest) - len(bare) + parsed.end, parsed.problem)
-        either = self.words.starts("either", rest)
+        either = words.starts("either", rest)
         between = either and re.match(r"\s*\d", rest[either.end() :])
         return self._named(rest) or self._bracketed(rest) or (several if between else None)
 
@@ -351,7 +352,7 @@ class Rating(Single[Level]):
         return Parsed(parsed.value, match.end(), parsed.problem)
 
     def _measured(self, text: str) -> Measure | None:
-        return None if self._worded() else measure(text, self.words)
+        return None if self._worded() else measure(text)
 
     def _worded(self) -> bool:
         return any(isinstance(level, str) for level in self.levels)
@@ -400,12 +401,12 @@ class Rating(Single[Level]):
         if reasoned := _REASONED.match(sentence):
             amount = self._measured(reasoned[1])
             return self._checked(amount).value if amount else None
-        values = {value for clause in clauses(sentence, self.words) for value in self._given(clause)}
+        values = {value for clause in clauses(sentence) for value in self._given(clause)}
         return values.pop() if len(values) == 1 else None
 
     def _given(self, clause: str) -> list[Level]:
         """Read `I'd give it a 4`, `it deserves 4 out of 5`, `4/5`: a verb that gives, or the top of the scale."""
-        if in_doubt(clause, self.words) or self.words.find("bound", clause):
+        if in_doubt(clause) or words.find("bound", clause):
             return []
         if self._worded():
             verb = _CALLS.search(clause)
@@ -414,8 +415,8 @@ class Rating(Single[Level]):
         clause = _SCALE.sub(lambda scale: " " * len(scale[0]), clause)
         levels: list[Level | None] = []
         for match in _DIGITS.finditer(clause):
-            amount = measure(clause[match.start() :], self.words)
-            verb = self.words.pattern(_GIVES).search(clause[: match.start()].lower())
+            amount = measure(clause[match.start() :])
+            verb = words.pattern(_GIVES).search(clause[: match.start()].lower())
             given = amount and (amount.top == self.ends()[1] or verb)
             if amount and given and _ENDS.match(clause[match.start() + amount.end :]):
                 levels.append(self._checked(amount).value)

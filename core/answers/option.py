@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from core.answers import words
 from core.answers.answer import listed
 from core.answers.sentences import FINAL, Labelled, by_others, clauses, in_doubt
 from core.answers.single import EDGE, Candidate, Parsed, Single
@@ -117,20 +118,20 @@ class Option(Single[str]):
     def _stated(self, sentence: str) -> str | None:
         if (match := _MARKED.match(sentence)) and match["letter"] in self.letters:
             return match["letter"]
-        for hence in self.words.finditer("therefore", sentence):  # `..., hence A.`
+        for hence in words.finditer("therefore", sentence):  # `..., hence A.`
             alone = self._alone(sentence[hence.end() :].lstrip(" ,:"))
-            if alone and alone.value and not in_doubt(sentence[: hence.start()], self.words):
+            if alone and alone.value and not in_doubt(sentence[: hence.start()]):
                 return alone.value
-        letters = {letter for clause in clauses(sentence, self.words) for letter in self._concluded(clause)}
+        letters = {letter for clause in clauses(sentence) for letter in self._concluded(clause)}
         return letters.pop() if len(letters) == 1 else None
 
     def _concluded(self, clause: str) -> set[str]:
         """Read `Option D is correct`, `I choose B`, `Therefore, D.`"""
-        if in_doubt(clause, self.words):
+        if in_doubt(clause):
             return set()
-        rest = self.words.after("therefore", clause).strip()
+        rest = words.after("therefore", clause).strip()
         stated = [match for pattern in _STATED for match in pattern.finditer(rest)]
-        letters = {one["letter"] for one in stated if not by_others(rest[: one.start()], one[0], self.words)}
+        letters = {one["letter"] for one in stated if not by_others(rest[: one.start()], one[0])}
         return {letter for letter in letters if letter in self.letters}
 
 
@@ -225,22 +226,22 @@ class Truth(Single[bool]):
     def _named(self, text: str) -> tuple[bool, int] | None:
         """Return the value whose word the text begins with, and where the word ends."""
         for value, concept in ((False, "false"), (True, "true")):
-            if match := self.words.starts(concept, text):
+            if match := words.starts(concept, text):
                 return value, match.end()
         return None
 
     def _said(self, word: str) -> bool | None:
         """Read "yes" and "no" in lower case."""
-        return True if word in self.words["yes"] else False if word in self.words["no"] else None
+        return True if word in words.PHRASES["yes"] else False if word in words.PHRASES["no"] else None
 
     def _parse_rest(self, rest: str) -> Parsed[bool] | None:
         """Read `True, because`, `false (not in the text)`, `the claim is true`; not `partly true`, `true / false`."""
         first = re.split(r"[.;\n。](?=\s|$)", rest, maxsplit=1)[0]
         head = _head(first)
-        other = self.words.without("false", head)  # "not true" is false
-        if self.words.find("partly", head) or (self.words.find("true", other) and self.words.find("false", head)):
+        other = words.without("false", head)  # "not true" is false
+        if words.find("partly", head) or (words.find("true", other) and words.find("false", head)):
             both = Parsed[bool](None, len(first), f"“{shorten(first)}” is neither true nor false")
-            return both if self._value(head) is not None or self.words.find("true", head) else None
+            return both if self._value(head) is not None or words.find("true", head) else None
         value = self._value(head)
         if value is not None and not _JOINED.match(rest, len(head)):
             return Parsed(value, len(head))
@@ -271,7 +272,7 @@ class Truth(Single[bool]):
     def _stated(self, sentence: str) -> bool | None:
         if _VALUED.match(sentence):
             return None
-        first = re.match(r"(.{1,40}?)(?:\s[-–—]\s|:\s|$)", self.words.after("therefore", sentence))
+        first = re.match(r"(.{1,40}?)(?:\s[-–—]\s|:\s|$)", words.after("therefore", sentence))
         alone = self._alone(first[1]) if first else None
         if alone:
             return alone.value
@@ -282,20 +283,20 @@ class Truth(Single[bool]):
             return alone.value
         if (said := self._replied(sentence)) is not None:
             return said
-        parts = list(clauses(sentence, self.words))
+        parts = list(clauses(sentence))
         bare = (re.sub(r"^\W*(?:also|auch|aussi|también)\b", "", part) for part in parts)
-        words = {parsed.value for part in bare if (parsed := self._alone(part))}
-        values = words | ({self._concluded(part) for part in parts} - {None})
+        bare_letters = {parsed.value for part in bare if (parsed := self._alone(part))}
+        values = bare_letters | ({self._concluded(part) for part in parts} - {None})
         return values.pop() if len(values) == 1 else None
 
     def _replied(self, sentence: str) -> bool | None:
         """Read `Yes, the claim follows from the text.`; None if the rest contradicts it."""
         word = _REPLY.match(sentence)
         value = self._said(word["word"].lower()) if word else None
-        if word is None or value is None or self.words.find("claim", sentence) is None:
+        if word is None or value is None or words.find("claim", sentence) is None:
             return None
         rest = sentence[word.end() :]
-        unsure = any(self.words.find(concept, rest) for concept in ("hedge", "partly", "condition"))
+        unsure = any(words.find(concept, rest) for concept in ("hedge", "partly", "condition"))
         return value if not unsure and self._stated(rest) in (None, value) else None
 
     def _concluded(self, clause: str) -> bool | None:
@@ -303,21 +304,21 @@ class Truth(Single[bool]):
         clause = _OTHER.sub("", clause)
         clause = _CONSIDERED.sub(" is ", clause)
         low = _CLAIMED.sub(lambda match: match[1] + " " * len(match[2]), clause.lower())
-        concluding = self.words.starts("therefore", low)
+        concluding = words.starts("therefore", low)
         about = concluding and re.match(r"[\s,]*(?:it|this|that|es|das|dies|c'est|это)\b", low[concluding.end() :])
-        if not (about or self.words.find("claim", low)) or _OTHER_CLAIM.search(low) or _PURPOSE.search(low):
+        if not (about or words.find("claim", low)) or _OTHER_CLAIM.search(low) or _PURPOSE.search(low):
             return None
         predicates = self._predicates(low)
         if len({value for _, value in predicates}) != 1:
             return None
-        if in_doubt(self.words.without("false", low), self.words) or self.words.find("partly", low):
+        if in_doubt(words.without("false", low)) or words.find("partly", low):
             return None
         return predicates[-1][1]
 
     def _predicates(self, low: str) -> list[tuple[int, bool]]:
         """Return each position at which the clause asserts true or false; "a true story" asserts neither."""
-        falses = [match.span() for match in self.words.finditer("false", low)]
-        trues = [match.start() for match in self.words.finditer("true", low)]
+        falses = [match.span() for match in words.finditer("false", low)]
+        trues = [match.start() for match in words.finditer("true", low)]
         apart = [one for one in trues if not any(start - 4 < one < max(end, start + 4) for start, end in falses)]
         predicates = sorted([*((start, False) for start, _ in falses), *((start, True) for start in apart)])
         return [predicate for predicate in predicates if not _ATTRIBUTE.match(low, predicate[0])]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from core.answers import words
 from core.answers.answer import listed
 from core.answers.named import Block, ByName, Entry, Numbers, in_named_order, mentions, pair, place_of, ratios, rows
 from core.answers.sentences import in_doubt
@@ -60,18 +61,18 @@ class Scores(ByName):
         return {"type": "number", "description": f"{self._described_one().capitalize()}."}
 
     def _place(self, key: str) -> int | None:
-        pattern = mentions(self.words, self.names)
+        pattern = mentions(self.names)
         match = pattern.search(key) or pattern.search(_KEY.sub(r"response \1", key))
         return place_of(match) if match else None
 
     def _written_out(self, text: Text) -> Iterator[Candidate[Numbers]]:
         yield from super()._written_out(text)
         for unit in text.units[-2:] if len(self.names) == 2 else ():  # `Both deserve 8/10.`
-            spoken = mentions(self.words, self.names).sub(lambda name: " " * len(name[0]), unit.text.lower())
+            spoken = mentions(self.names).sub(lambda name: " " * len(name[0]), unit.text.lower())
             match = _BOTH.search(spoken)
-            amount = measure(spoken[match.end() :], self.words) if match else None
+            amount = measure(spoken[match.end() :]) if match else None
             stated = amount and (amount.top == self.high or _GIVEN.search(unit.text))
-            if amount and stated and not in_doubt(unit.text, self.words):
+            if amount and stated and not in_doubt(unit.text):
                 value, problem = self._checked(dict.fromkeys(self.names, amount))
                 yield Candidate(value, "sentence", unit.start, unit.end, SENTENCE, problem)
 
@@ -133,7 +134,7 @@ class Weights(ByName):
         return {"type": "number", "description": "Percent."}
 
     def _place(self, key: str) -> int | None:
-        match = mentions(self.words, self.names).fullmatch(key)
+        match = mentions(self.names).fullmatch(key)
         return place_of(match) if match else None
 
     def _entries(self, text: Text) -> list[Entry]:
@@ -142,12 +143,12 @@ class Weights(ByName):
         return [entry for entry in found if any(line.start <= entry.start < line.end for line in sure)]
 
     def _other(self, text: Text, block: Block) -> str:
-        pattern = mentions(self.words, self.names)
+        pattern = mentions(self.names)
         for line in text.lines:
             match = _LINE.match(line.text) if block.start - NEAR <= line.start <= block.end + NEAR else None
             if match is None or pattern.search(match[1].lower()) or is_confidence(text, line.text):
                 continue
-            if not self.words.has(match[1], "total", "weight", "courtesy"):
+            if not words.has(match[1], "total", "weight", "courtesy"):
                 return f"it gives a weight to “{shorten(match[1].strip())}”, which is not one of the aspects"
         return ""
 

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from core.answers import words
 from core.answers.text import Text, Unit
-from core.answers.words import Words, heads_others
+from core.answers.words import heads_others
 
 CLAUSES = 12
 """Maximum length: longer sentences are not parsed."""
@@ -36,52 +37,52 @@ _FIRST_PERSON = re.compile(
 _CONTRACTED = re.compile(r"\w+n't\b")
 
 
-def clauses(sentence: str, words: Words) -> Iterator[str]:
+def clauses(sentence: str) -> Iterator[str]:
     """Yield the main clauses of a sentence: without reasons, concessions and asides."""
-    if words.find("condition", _without_reasons(sentence, words)) or sentence.rstrip(" \"')]").endswith(("?", "？")):
+    if words.find("condition", _without_reasons(sentence)) or sentence.rstrip(" \"')]").endswith(("?", "？")):
         return
-    text = _without_reasons(sentence, words)
+    text = _without_reasons(sentence)
     start = 0
     borders = list(words.pattern(_BOUNDARY).finditer(text.lower()))
     if len(borders) > CLAUSES:
         return
     for match in [*borders, None]:
         end = match.start() if match else len(text)
-        clause = _without_concession(text[start:end], words)
+        clause = _without_concession(text[start:end])
         if clause.strip(" ,.;:"):
             yield clause.strip()
         start = match.end() if match else end
 
 
-def in_doubt(clause: str, words: Words) -> bool:
+def in_doubt(clause: str) -> bool:
     """Return whether it is negated, hedged, or another person's view."""
     low = re.sub(r"(?<=[\w,] )May\b", "   ", clause).lower()
     low = _FIRST_PERSON.sub(" ", low)
     return _CONTRACTED.search(low) is not None or words.has(low, "negation", "hedge", "reported")
 
 
-def by_others(before: str, verb: str, words: Words) -> bool:
+def by_others(before: str, verb: str) -> bool:
     """Return whether the words before "choose" and similar verbs name another person: `Many students choose B`.
 
     It looks at English verbs: those of other languages in the table are in the first person.
     """
-    return _CHOOSES.match(verb.lower()) is not None and _names_another(words.without("therefore", before), words)
+    return _CHOOSES.match(verb.lower()) is not None and _names_another(words.without("therefore", before))
 
 
-def _names_another(low: str, words: Words) -> bool:
+def _names_another(low: str) -> bool:
     """Return whether words in lower case are a subject other than the first person."""
     names = re.sub(r"[^\w']", " ", low).split()
-    return bool(names) and not _OWN.search(low) and not set(names) <= {*words["no_subject"]}
+    return bool(names) and not _OWN.search(low) and not set(names) <= {*words.PHRASES["no_subject"]}
 
 
-def found_by_others(before: str, words: Words) -> bool:
+def found_by_others(before: str) -> bool:
     """Return whether the words before a name say that another person finds something: `Readers will find`."""
     low = words.without("therefore", before)
     verb = _FINDS.search(low)
-    return verb is not None and _names_another(low[: verb.start()], words)
+    return verb is not None and _names_another(low[: verb.start()])
 
 
-def announcement(sentence: str, words: Words) -> int:
+def announcement(sentence: str) -> int:
     """Return the end of the words that announce a correction; 0 if the sentence begins otherwise."""
     lead = _LEAD.match(sentence)
     for start in (lead.end() if lead else 0, 0):
@@ -90,17 +91,17 @@ def announcement(sentence: str, words: Words) -> int:
     return 0
 
 
-def _without_reasons(sentence: str, words: Words) -> str:
+def _without_reasons(sentence: str) -> str:
     """Blank asides, and the text after "because" and similar words unless the sentence begins with them."""
     text = sentence if sentence.startswith("(") else _ASIDE.sub(lambda aside: " " * len(aside[0]), sentence)
-    text = _without_concession(text, words)
+    text = _without_concession(text)
     for match in words.pattern(_REASONS).finditer(text.lower()):
         if text[: match.start()].strip(" ,.;:\"'"):
             return text[: match.start()] + " " * (len(text) - match.start())
     return text
 
 
-def _without_concession(text: str, words: Words) -> str:
+def _without_concession(text: str) -> str:
     """Blank a subordinate clause that begins the text, up to its comma."""
     rest = words.after("therefore", text)
     opening = words.starts("concession", rest) or words.starts("opening", rest)
@@ -137,7 +138,7 @@ def introduced(text: Text, start: int) -> bool:
             return False
         if heading == "json":  # the sign of a fence
             continue
-        if _is_foreign(heading, text.words) or heads_others(heading, text.words):
+        if _is_foreign(heading) or heads_others(heading):
             return True
         if not heading.endswith(":"):
             return False
@@ -149,7 +150,7 @@ def is_forced(condition: str) -> bool:
     return _FORCED.search(condition) is not None
 
 
-def _is_foreign(heading: str, words: Words) -> bool:
+def _is_foreign(heading: str) -> bool:
     if heading.endswith(":") and words.find("example", re.split(r"[.!?]\s", heading)[-1]):
         return True
     if heading.endswith(":") and words.starts("supposition", heading):
@@ -203,7 +204,7 @@ def labelled(
     Some words are a label and the name of a response ("回答1"): with `nouns`, they need a sign or a verb after them.
     """
     units = text.units
-    label = _label(text.words, concepts, names)
+    label = _label(concepts, names)
     places = [
         (unit, following, match)
         for unit, following in zip(units, (*units[1:], None), strict=False)
@@ -211,9 +212,9 @@ def labelled(
         for match in label.finditer(unit.text.lower())
     ]
     for unit, following, match in places[-LABELS:]:
-        ranked = _rank(match.string[max(0, match.start() - HEAD) : match.start()], text.words)
+        ranked = _rank(match.string[max(0, match.start() - HEAD) : match.start()])
         found = _behind(text, unit, match, ranked, following) if ranked else None
-        loose = match[0].isascii() or (nouns and match[0] in text.words["response"])
+        loose = match[0].isascii() or (nouns and match[0] in words.PHRASES["response"])
         if found and (found.joined or found.rank == FINAL or (not loose and _VALUE.match(found.rest))):
             yield found
 
@@ -223,7 +224,7 @@ def _behind(
 ) -> Labelled | None:
     """Return the text after a label: the rest of the sentence, otherwise the next line."""
     low = unit.text.lower()
-    joined = text.words.pattern(_JOIN).match(low, match.end())
+    joined = words.pattern(_JOIN).match(low, match.end())
     if joined is None:
         return None
     rank = FINAL if joined["final"] else ranked[0]
@@ -239,7 +240,7 @@ def _behind(
     return Labelled(line.text[:REST], start, line.start, rank, colon, below=True, joined=True)
 
 
-def _rank(before: str, words: Words) -> tuple[int, int] | None:
+def _rank(before: str) -> tuple[int, int] | None:
     """Return the rank that the words before a label give it, and the number of their characters that belong to it.
 
     None if they make it another label, or an uncertain one.
@@ -254,14 +255,14 @@ def _rank(before: str, words: Words) -> tuple[int, int] | None:
         rank = FINAL if match["final"] else rank
         head, beside = head[: len(head) - len(match[0])], True
     own = len(before) - len(head)
-    head = head[announcement(head, words) :]
-    if in_doubt(head, words) or words.find("condition", head):
+    head = head[announcement(head) :]
+    if in_doubt(head) or words.find("condition", head):
         return None
     fits = beside or not head.strip(_EDGE) or head.rstrip()[-1] in ",:;.!|)]。/"
     return (rank, own) if fits else None
 
 
 @lru_cache(maxsize=64)
-def _label(words: Words, concepts: tuple[str, ...], names: tuple[str, ...]) -> re.Pattern[str]:
+def _label(concepts: tuple[str, ...], names: tuple[str, ...]) -> re.Pattern[str]:
     extra = "|".join(rf"(?<!\w){re.escape(name.lower())}(?!\w)" for name in names if name)
-    return re.compile(words.any(*concepts) + (f"|{extra}" if extra else ""))
+    return re.compile(words.any_of(*concepts) + (f"|{extra}" if extra else ""))

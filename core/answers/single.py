@@ -1,6 +1,6 @@
 """Answers with one value: rules in layers, from structured output to a plain final sentence.
 
-Number formats: decimal commas, thousands, fractions, words, and the top of a scale. Of several answers in a reply the
+Number formats: decimal commas, thousands, fractions, and the top of a scale. Of several answers in a reply the
 last one counts, unless two finals differ or the reply retracts it.
 """
 
@@ -12,10 +12,11 @@ from fractions import Fraction
 from itertools import zip_longest
 from typing import Any, ClassVar, Generic, TypeVar
 
+from core.answers import words
 from core.answers.answer import Answer, Reading
 from core.answers.sentences import FINAL, PLAIN, REST, Labelled, announcement, in_doubt, introduced, is_forced, labelled
 from core.answers.text import LONGEST, Text, Unit, fields
-from core.answers.words import Words, alternatives, readable, squash
+from core.answers.words import alternatives, readable, squash
 from core.errors import UnreadableReply
 
 UNSIGNED = (
@@ -27,7 +28,7 @@ AMOUNT = rf"[-+]?{UNSIGNED}"
 
 _NUMERALS: dict[str, int] = {
     word: number
-    for words in (
+    for row in (
         "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
         "seventeen eighteen nineteen twenty",
         "null eins zwei drei vier fünf sechs sieben acht neun zehn",
@@ -40,7 +41,7 @@ _NUMERALS: dict[str, int] = {
         "zero jeden dwa trzy cztery pięć sześć siedem osiem dziewięć dziesięć",
         "صفر واحد اثنان ثلاثة أربعة خمسة ستة سبعة ثمانية تسعة عشرة",
     )
-    for number, word in enumerate(words.split())
+    for number, word in enumerate(row.split())
 }
 _NUMERALS |= dict(пяти=5, десяти=10, 셋=3, 넷=4, 다섯=5, 여섯=6, 일곱=7, 여덟=8, 아홉=9)
 _IDEOGRAPHS = "零一二三四五六七八九"
@@ -105,7 +106,7 @@ class Measure:
     problem: str = ""
 
 
-def measure(text: str, words: Words) -> Measure | None:
+def measure(text: str) -> Measure | None:
     """Return the value that `text` begins with, after brackets; None if none does. A range has a problem."""
     match = words.pattern(_MEASURE, re.X | re.I).match(text)
     if match is None:
@@ -145,7 +146,7 @@ def decided(candidates: Iterable[Candidate[T]], text: Text, missing: Callable[[]
         if not introduced(text, one.start) and not text.is_foreign(one.start, one.end, one.rule)
     ]
     if not own:
-        declines = any(text.words.has(unit.text, "refusal") for unit in (*text.units[:2], *text.units[-2:]))
+        declines = any(words.has(unit.text, "refusal") for unit in (*text.units[:2], *text.units[-2:]))
         raise UnreadableReply("it declines to answer" if declines else missing())
     ordered = sorted(own, key=lambda candidate: (candidate.start, candidate.end))
     rank = max(candidate.rank for candidate in ordered)
@@ -157,10 +158,10 @@ def decided(candidates: Iterable[Candidate[T]], text: Text, missing: Callable[[]
     for rival in rivals:
         start, end = sorted((rival.start, last.start))
         between = (unit for unit in text.units if start < unit.end and unit.start <= end)
-        if not any(announcement(unit.text, text.words) for unit in between):
+        if not any(announcement(unit.text) for unit in between):
             raise UnreadableReply(last.problem or rival.problem or f"it states both {rival.value} and {last.value}")
     last = next((rival for rival in reversed(rivals) if rival.start > last.start), last)
-    if any(announcement(unit.text, text.words) for unit in text.units if unit.start >= last.end):
+    if any(announcement(unit.text) for unit in text.units if unit.start >= last.end):
         raise UnreadableReply("it takes its answer back and gives no other")
     if last.value is None:
         raise UnreadableReply(last.problem)
@@ -172,7 +173,7 @@ def trailing(text: Text) -> int:
     end = len(text.spoken)
     for unit, above in zip_longest(reversed(text.units), text.units[-2::-1]):
         below_heading = above and len(unit.text) < 12 and _is_confidence_heading(text, above.text)
-        if not (below_heading or text.words.starts("courtesy", unit.text) or is_confidence(text, unit.text)):
+        if not (below_heading or words.starts("courtesy", unit.text) or is_confidence(text, unit.text)):
             break
         end = unit.start
     return end
@@ -192,12 +193,12 @@ def without_confidence(text: Text, line: str) -> str:
 
 def _is_confidence_heading(text: Text, line: str) -> bool:
     """Return whether a line announces the confidence on the next one: `## Confidence`, `How sure am I?`"""
-    return len(line) <= 40 and not re.search(r"\d", line) and text.words.starts("confidence", line) is not None
+    return len(line) <= 40 and not re.search(r"\d", line) and words.starts("confidence", line) is not None
 
 
 def is_confidence(text: Text, line: str) -> bool:
     """Return whether a line states the model's confidence."""
-    phrase = text.words.find("confidence", line[:40])
+    phrase = words.find("confidence", line[:40])
     if phrase is None:
         return False
     after = line[phrase.end() :]
@@ -245,7 +246,7 @@ _SCOPE = re.compile(
 """What follows a value that is an answer, possibly to a part of the question; a verb makes it a remark."""
 
 
-def unclear(line: str, value: T, begins: Begins[T], words: Words) -> str:
+def unclear(line: str, value: T, begins: Begins[T]) -> str:
     """Return why a line that begins with `value` does not state it alone: another answer, or a condition."""
     enclosed = _ENCLOSED.match(line)
     line = (enclosed[1] if enclosed else line).lstrip(" \"'([|:=")
@@ -253,13 +254,13 @@ def unclear(line: str, value: T, begins: Begins[T], words: Words) -> str:
     if first is None or first[0] != value:
         return ""
     rest = line[first[1] :]
-    if (later := _retracted(rest, begins, words)) not in (None, value):
+    if (later := _retracted(rest, begins)) not in (None, value):
         return f"it states {value}, and then {later}"
     if reason := words.find("reason", rest) or _RANKED.search(rest):
         rest = rest[: reason.start()]
     if words.starts("supposition", rest) and not is_forced(rest):
         return f"its answer {value} depends on a condition"
-    for sentence, part in _parts(rest, words):
+    for sentence, part in _parts(rest):
         other = begins(part)
         if other is None and (sentence == "." or (sentence and ":" in part)):  # another label: `B. Wrong answers: A, C`
             break
@@ -269,14 +270,14 @@ def unclear(line: str, value: T, begins: Begins[T], words: Words) -> str:
     return ""
 
 
-def _retracted(rest: str, begins: Begins[T], words: Words) -> T | None:
+def _retracted(rest: str, begins: Begins[T]) -> T | None:
     """Return the other answer if nothing but a retraction is between the two: `1. No, sorry: 2.`"""
     match = words.pattern(_RETRACTION, re.I).match(rest.lower())
     other = begins(rest[match.end() :]) if match else None
     return other[0] if match and other and _END.fullmatch(rest, match.end() + other[1]) else None
 
 
-def _parts(line: str, words: Words) -> Iterator[tuple[str, str]]:
+def _parts(line: str) -> Iterator[tuple[str, str]]:
     """Yield the later parts of a line, without asides except `(or 3)`, and the sign "." or ";" before each."""
     alternative = words.pattern(r"\(\s*(?&conjunction)", re.I)
     open_line = _ASIDE.sub(lambda aside: aside[0] if alternative.match(aside[0]) else " " * len(aside[0]), line)
@@ -329,7 +330,7 @@ class Single(Answer[T]):
     """Whether the answer names responses: then "answer 1" is no label with a value."""
 
     def parse(self, reply: str, shown: Sequence[str] = ()) -> Reading[T]:
-        text = Text(reply, self.words, shown)
+        text = Text(reply, shown)
         candidates = [
             *self._structured(text),
             *self._marked(text),
@@ -393,10 +394,10 @@ class Single(Answer[T]):
         if plain == self.key:
             return FINAL + 1
         named = plain in {squash(name) for name in self._names()}
-        other = self.words.has(plain, "confidence", "initial")
-        if other or not (named or self.words.has(plain, *self._concepts())):
+        other = words.has(plain, "confidence", "initial")
+        if other or not (named or words.has(plain, *self._concepts())):
             return 0
-        return FINAL if named or self.words.has(plain, "final") else PLAIN
+        return FINAL if named or words.has(plain, "final") else PLAIN
 
     def _marked(self, text: Text) -> Iterator[Candidate[T]]:
         """Read boxes, tags and double brackets: marks that judges put around a final answer."""
@@ -430,13 +431,13 @@ class Single(Answer[T]):
         """Return a value without the value if the line that it begins states another one, or a condition."""
         if parsed.value is None:
             return parsed
-        problem = unclear(readable(line), parsed.value, self._begins, self.words)
+        problem = unclear(readable(line), parsed.value, self._begins)
         return Parsed(None, parsed.end, problem) if problem else parsed
 
     def _corrections(self, text: Text) -> Iterator[Candidate[T]]:
         """Read `Correction: 3`."""
         for unit in text.units[-20:]:
-            sign = _CORRECTED.match(unit.text, end) if (end := announcement(unit.text, self.words)) else None
+            sign = _CORRECTED.match(unit.text, end) if (end := announcement(unit.text)) else None
             parsed = self._behind(unit.text[sign.end() :], text, unit.start + sign.end()) if sign else None
             if sign and parsed:
                 yield parsed.at("labelled", unit.start, unit.start + sign.end() + parsed.end, FINAL)
@@ -463,12 +464,12 @@ class Single(Answer[T]):
 
     def _last(self, unit: Unit) -> Candidate[T] | None:
         """Read `... That settles it. Response 2.`, `... has the better argument, so: 1`."""
-        text = self.words.after("therefore", unit.text).lstrip(" ,")
-        if self.words.starts("opening", text) and "," in text:  # `Based on the evaluation, "1"`
+        text = words.after("therefore", unit.text).lstrip(" ,")
+        if words.starts("opening", text) and "," in text:  # `Based on the evaluation, "1"`
             text = text.rpartition(",")[2]
         head, _, tail = text.rpartition(":")
-        concluding = self.words.has(head, *self._concepts(), "therefore")
-        doubtful = in_doubt(head, self.words) or self.words.has(head, "condition")
+        concluding = words.has(head, *self._concepts(), "therefore")
+        doubtful = in_doubt(head) or words.has(head, "condition")
         parsed = self._alone(tail if concluding and not doubtful else text)
         return parsed.at("sentence", unit.start, unit.end, SENTENCE) if parsed else None
 

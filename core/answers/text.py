@@ -15,7 +15,8 @@ from functools import cached_property, lru_cache
 from itertools import islice, pairwise
 from typing import Any
 
-from core.answers.words import Words, attributed, noted_as_others, readable, squash, states_of_others
+from core.answers import words
+from core.answers.words import attributed, noted_as_others, readable, squash, states_of_others
 from core.errors import UnreadableReply
 from core.frozen import valid_texts
 
@@ -205,14 +206,14 @@ _OPENED = re.compile(rf"\{{\s*(?:\"[\w -]{{1,40}}\"\s*:\s*[^{{}}\n]{{0,80}}?,\s*
 _CLOSED = re.compile(r"(?<!\\)\"\s*(?:(?P<field>,\s*\"[\w -]{1,40}\"\s*:)|\})")
 
 
-def undecided(text: str, words: Words) -> bool:
+def undecided(text: str) -> bool:
     """Return whether the reply's author says that there is no verdict."""
     return words.pattern(_UNDECIDED).search(readable(text).lower()) is not None
 
 
-def introduces_others(line: str, words: Words) -> bool:
+def introduces_others(line: str) -> bool:
     """Return whether the last clause of a line announces the words of others: `Response 1 ends with:`."""
-    if attributed(line, words):
+    if attributed(line):
         return True
     clause = re.split(r"[.!?;,。，](?:\s+|$)|[。，]", line.rstrip(" \t:=\"'`*_([{<>|-–—")[-200:])[-1]
     verb = words.find("says", clause) or words.find("reported", clause)
@@ -221,7 +222,7 @@ def introduces_others(line: str, words: Words) -> bool:
     return words.has(clause, "judged", "somebody") or not words.pattern(_MINE).search(clause.lower())
 
 
-def copies_others(above: str, words: Words, shown: Sequence[str]) -> bool:
+def copies_others(above: str, shown: Sequence[str]) -> bool:
     """Return whether the line above a repeated one is repeated as well, or announces it: `I find this in the text:`."""
     if len(above.split()) >= COPIED and is_repeated(above, shown):
         return True
@@ -231,7 +232,7 @@ def copies_others(above: str, words: Words, shown: Sequence[str]) -> bool:
     return _FOUND.search(above) is not None or (verb is not None and not words.pattern(_MINE).search(above.lower()))
 
 
-def quoted_blocks(text: str, words: Words, shown: Sequence[str] = (), *, lists: bool = False) -> list[Span]:
+def quoted_blocks(text: str, shown: Sequence[str] = (), *, lists: bool = False) -> list[Span]:
     """Return the fenced and quoted blocks with the words of others; those in which the reply states its answer are not.
 
     With `lists` a block is a list that the reply was asked for: only an author who declines quotes it.
@@ -242,12 +243,10 @@ def quoted_blocks(text: str, words: Words, shown: Sequence[str] = (), *, lists: 
     own = _without(text, found)
     if not re.search(r"[^\W\d_]", own):
         return []
-    refuses = undecided(own, words)
+    refuses = undecided(own)
     if lists:  # the block holds the list, unless the list is elsewhere
         return found if refuses or _ITEM.search(own) else []
-    return [
-        span for span in found if refuses or span not in found[-BLOCKS:] or _is_foreign(own, span, text, words, shown)
-    ]
+    return [span for span in found if refuses or span not in found[-BLOCKS:] or _is_foreign(own, span, text, shown)]
 
 
 def _found(text: str) -> list[Span]:
@@ -262,15 +261,15 @@ def _found(text: str) -> list[Span]:
     return merged
 
 
-def _is_foreign(own: str, span: Span, text: str, words: Words, shown: Sequence[str]) -> bool:
+def _is_foreign(own: str, span: Span, text: str, shown: Sequence[str]) -> bool:
     before, after = own[: span[0]].rstrip(), own[span[1] :]
     line = before[before.rfind("\n") + 1 :]
-    if introduces_others(line.rstrip(" ."), words) or text[span[0] : span[0] + 3] in ('"""', "'''"):
+    if introduces_others(line.rstrip(" .")) or text[span[0] : span[0] + 3] in ('"""', "'''"):
         return True
     first = next(filter(None, map(str.strip, after.split("\n"))), "")
     if not re.search(r"[^\W\d_]", first) or words.starts("courtesy", first):
         return False
-    disowned = _DISOWNED.search(after) is not None or noted_as_others(first, words)
+    disowned = _DISOWNED.search(after) is not None or noted_as_others(first)
     return disowned or is_repeated(text[span[0] : span[1]], shown)
 
 
@@ -316,7 +315,7 @@ _LABELLED = re.compile(_MARK, re.I)
 _BLOCK_EDGES = " \t-=|:+.>'\"()[],;!?。*_#`"
 
 
-def quotations(plain: str, words: Words) -> Iterator[Span]:
+def quotations(plain: str) -> Iterator[Span]:
     """Yield quotations of three words, or with a label or mark of an answer, unless they are the reply's own statement.
 
     `plain` is the reply with plain signs. Own is a quotation alone on its line, or one that the author announces.
@@ -334,7 +333,7 @@ def quotations(plain: str, words: Words) -> Iterator[Span]:
         if _CHOOSES.search(before):
             continue
         announced = before and re.search(r"[:=]\s*[*_]*$", plain[begin : match.start()].rstrip()) and len(before) < 60
-        if announced and not after and not introduces_others(before, words):
+        if announced and not after and not introduces_others(before):
             continue
         yield match.span()
 
@@ -418,13 +417,13 @@ class Unit:
 class Text:
     """The last part of a reply, plain; raises UnreadableReply if nothing but reasoning is there."""
 
-    def __init__(self, reply: str, words: Words, shown: Sequence[str] = (), *, lists: bool = False) -> None:
+    def __init__(self, reply: str, shown: Sequence[str] = (), *, lists: bool = False) -> None:
         whole = _blanked(reply, _reasoning(reply))
         if not readable(whole[:WINDOW] + whole[-WINDOW:]).strip(_NOTHING):
             raise UnreadableReply("it ends within its reasoning, before an answer" if reply.strip() else "it is empty")
-        whole = _blanked(whole, quoted_blocks(whole, words, shown, lists=lists))
+        whole = _blanked(whole, quoted_blocks(whole, shown, lists=lists))
         whole = _blanked(whole, cut_reasoning(whole))
-        self.words, self.shown = words, tuple(shown)
+        self.shown = tuple(shown)
         self.offset = max(0, len(whole) - WINDOW)
         self.raw = whole[self.offset :]
         """The model's own characters, for texts that are values; reasoning is blank."""
@@ -452,7 +451,7 @@ class Text:
 
     @cached_property
     def _quotations(self) -> list[tuple[int, int]]:
-        return list(quotations(self.clean, self.words))
+        return list(quotations(self.clean))
 
     def is_foreign(self, start: int, end: int, rule: str) -> bool:
         """Return whether an answer at this place is the words of others: announced as such, or repeated from a text
@@ -464,9 +463,9 @@ class Text:
         before, stated = self.clean[begin : max(0, start)], self.raw[max(0, start) : end]
         line, after = stated.partition("\n")[0], self.clean[end:].partition("\n")[0]
         head = "" if rule == "json" else line.rpartition(":")[0]
-        if introduces_others(before + head, self.words) or (rule == "json" and _is_within(before, after)):
+        if introduces_others(before + head) or (rule == "json" and _is_within(before, after)):
             return True
-        if states_of_others(before + line, self.words) or noted_as_others(after, self.words):
+        if states_of_others(before + line) or noted_as_others(after):
             return True
         within = re.search(r"[^\W_]", before) is not None
         repeated = is_repeated(stated, self.shown)
@@ -477,15 +476,15 @@ class Text:
     def _is_copied(self, begin: int) -> bool:
         """Return whether the line above the one at `begin` shows that this one is copied from a shown text."""
         above = next((line.text for line in reversed(self.lines) if line.start < begin), "")
-        return copies_others(above, self.words, self.shown)
+        return copies_others(above, self.shown)
 
     @cached_property
     def _is_undecided(self) -> bool:
-        return undecided(self.spoken, self.words)
+        return undecided(self.spoken)
 
     def _is_at_an_end(self, start: int, end: int) -> bool:
         """Return whether a place is in the first or in the last line that is no courtesy."""
-        lines = [line for line in self.lines if not self.words.starts("courtesy", line.text)]
+        lines = [line for line in self.lines if not words.starts("courtesy", line.text)]
         return not lines or start < lines[0].end or all(line.start < end for line in lines)
 
     @cached_property

@@ -1,11 +1,11 @@
-"""The words that parsers know, by concept and language: `words.toml`, which a study extends.
+"""The words that parsers know, by concept and language: `words.toml`.
 
 A phrase matches whole words, in any case. Scripts that are written without spaces match anywhere in a line.
 """
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -56,73 +56,62 @@ def squash(text: str) -> str:
 
 
 FILE = Path(__file__).with_name("words.toml")
+PHRASES: dict[str, tuple[str, ...]] = {
+    concept: tuple(
+        dict.fromkeys(
+            readable(phrase).strip().lower()
+            for text in languages.values()
+            for phrase in text.replace("\n", " ").split("|")
+            if phrase.strip()
+        )
+    )
+    for concept, languages in tomllib.loads(FILE.read_text(encoding="utf-8")).items()
+}
+"""The phrases of each concept, such as `PHRASES["answer"]`."""
 
 
-class Words:
-    """Phrases by concept, such as `words["answer"]`; equal tables share their compiled patterns."""
-
-    def __init__(self, phrases: Mapping[str, Sequence[str]]) -> None:
-        self._phrases = {
-            concept: tuple(dict.fromkeys(readable(phrase).lower() for phrase in parsed))
-            for concept, parsed in phrases.items()
-        }
-        self._key = tuple(sorted(self._phrases.items()))
-        self._hash = hash(self._key)
-
-    def __getitem__(self, concept: str) -> tuple[str, ...]:
-        return self._phrases[concept]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Words) and (self is other or self._key == other._key)
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def extended(self, **more: Sequence[str]) -> "Words":
-        """Return the table with more phrases: `WORDS.extended(answer=["erantzuna"], true=["egia"])`."""
-        if unknown := sorted(more.keys() - self._phrases.keys()):
-            raise ValueError(f"there is no list of words called {unknown[0]!r}: {', '.join(sorted(self._phrases))}")
-        return Words(self._phrases | {concept: (*self[concept], *phrases) for concept, phrases in more.items()})
-
-    def any(self, *concepts: str) -> str:
-        """Return a regular expression for any phrase of these concepts."""
-        return alternatives(tuple(phrase for concept in concepts for phrase in self[concept]))
-
-    def pattern(self, template: str, flags: int = 0, noun: str = "") -> re.Pattern[str]:
-        """Return a regular expression in which `(?&answer|final)` is any phrase of these concepts, and `(?&noun)` the
-        noun of a prompt."""
-        return _filled(self, template, flags, noun)
-
-    def find(self, concept: str, text: str) -> re.Match[str] | None:
-        """Return the first match of a phrase of `concept`."""
-        return _compiled(self[concept], False).search(text.lower())
-
-    def has(self, text: str, *concepts: str) -> bool:
-        """Return whether a phrase of one of the concepts is in the text."""
-        return any(self.find(concept, text) for concept in concepts)
-
-    def finditer(self, concept: str, text: str) -> Iterator[re.Match[str]]:
-        """Yield every occurrence of a phrase of `concept`."""
-        return _compiled(self[concept], False).finditer(text.lower())
-
-    def without(self, concept: str, text: str) -> str:
-        """Return the text in lower case, with spaces for the phrases of `concept`."""
-        return _compiled(self[concept], False).sub(lambda match: " " * len(match[0]), text.lower())
-
-    def starts(self, concept: str, text: str) -> re.Match[str] | None:
-        """Return the phrase of `concept` that `text` begins with, after any marks."""
-        return _compiled(self[concept], True).match(text.lower())
-
-    def after(self, concept: str, text: str) -> str:
-        """Return the text without the phrase of `concept` that it begins with."""
-        match = self.starts(concept, text)
-        return text[match.end() :] if match else text
+def any_of(*concepts: str) -> str:
+    """Return a regular expression for any phrase of these concepts."""
+    return alternatives(tuple(phrase for concept in concepts for phrase in PHRASES[concept]))
 
 
 @lru_cache(maxsize=512)
-def _filled(words: Words, template: str, flags: int, noun: str) -> re.Pattern[str]:
-    pattern = template.replace("(?&noun)", re.escape(noun.lower()))
-    return re.compile(re.sub(r"\(\?&([\w|]+)\)", lambda some: words.any(*some[1].split("|")), pattern), flags)
+def pattern(template: str, flags: int = 0, noun: str = "") -> re.Pattern[str]:
+    """Return a regular expression in which `(?&answer|final)` is any phrase of these concepts, and `(?&noun)` the noun
+    of a prompt."""
+    filled = template.replace("(?&noun)", re.escape(noun.lower()))
+    return re.compile(re.sub(r"\(\?&([\w|]+)\)", lambda some: any_of(*some[1].split("|")), filled), flags)
+
+
+def find(concept: str, text: str) -> re.Match[str] | None:
+    """Return the first match of a phrase of `concept`."""
+    return _compiled(concept).search(text.lower())
+
+
+def has(text: str, *concepts: str) -> bool:
+    """Return whether a phrase of one of the concepts is in the text."""
+    return any(find(concept, text) for concept in concepts)
+
+
+def finditer(concept: str, text: str) -> Iterator[re.Match[str]]:
+    """Yield every occurrence of a phrase of `concept`."""
+    return _compiled(concept).finditer(text.lower())
+
+
+def without(concept: str, text: str) -> str:
+    """Return the text in lower case, with spaces for the phrases of `concept`."""
+    return _compiled(concept).sub(lambda match: " " * len(match[0]), text.lower())
+
+
+def starts(concept: str, text: str) -> re.Match[str] | None:
+    """Return the phrase of `concept` that `text` begins with, after any marks."""
+    return _compiled(concept, start=True).match(text.lower())
+
+
+def after(concept: str, text: str) -> str:
+    """Return the text without the phrase of `concept` that it begins with."""
+    match = starts(concept, text)
+    return text[match.end() :] if match else text
 
 
 @lru_cache(maxsize=512)
@@ -166,19 +155,8 @@ _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 @lru_cache(maxsize=512)
-def _compiled(phrases: tuple[str, ...], start: bool) -> re.Pattern[str]:
-    return re.compile((r"[^\w\n]*" if start else "") + alternatives(phrases))
-
-
-def _phrases(tables: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
-    return {concept: list(_split(languages.values())) for concept, languages in tables.items()}
-
-
-def _split(lists: Iterable[str]) -> Iterable[str]:
-    return (phrase.strip() for text in lists for phrase in text.replace("\n", " ").split("|") if phrase.strip())
-
-
-WORDS = Words(_phrases(tomllib.loads(FILE.read_text(encoding="utf-8"))))
+def _compiled(concept: str, start: bool = False) -> re.Pattern[str]:
+    return re.compile((r"[^\w\n]*" if start else "") + any_of(concept))
 
 
 # Labels that give a value to somebody else: `Judge A's verdict: 2`, `Rating by the first reviewer: 3`.
@@ -254,35 +232,35 @@ _NOTED = (
 )
 
 
-def attributed(head: str, words: Words) -> bool:
+def attributed(head: str) -> bool:
     """Return whether the words before a value, up to its label's sign, give it to somebody else."""
     sentence = _SENTENCE.split(head[-1000:].rstrip(" .:：=\t\n"))[-1]  # a line has any length, and is searched often
-    if words.find("self", sentence) or _WEIGHED.search(sentence):
+    if find("self", sentence) or _WEIGHED.search(sentence):
         return False
-    labels = [label.end() for label in words.pattern(_OTHERS_LABEL, re.I).finditer(sentence)]
+    labels = [label.end() for label in pattern(_OTHERS_LABEL, re.I).finditer(sentence)]
     if labels and not re.search(_VERDICT, sentence[labels[-1] :], re.I):
         return True
     passage, _, rest = sentence.partition(":")
     return len(rest.split()) <= LABEL and _PASSAGE.fullmatch(passage) is not None
 
 
-def states_of_others(sentence: str, words: Words) -> bool:
+def states_of_others(sentence: str) -> bool:
     """Return whether a sentence states the verdict of somebody else: `Judge A's final answer is 2.`"""
-    if words.find("self", sentence) or _WEIGHED.search(sentence):
+    if find("self", sentence) or _WEIGHED.search(sentence):
         return False
-    return any(_STATES.match(sentence, label.end()) for label in words.pattern(_OTHERS_LABEL, re.I).finditer(sentence))
+    return any(_STATES.match(sentence, label.end()) for label in pattern(_OTHERS_LABEL, re.I).finditer(sentence))
 
 
-def heads_others(heading: str, words: Words) -> bool:
+def heads_others(heading: str) -> bool:
     """Return whether a line directly above a value gives it to somebody else: `The response ends with:`."""
     if not heading.rstrip().endswith((":", "：")):
-        label = words.pattern(_OTHERS_LABEL, re.I).search(heading)
-        return label is not None and not re.search(r"\w", heading[label.end() :]) and attributed(heading, words)
+        label = pattern(_OTHERS_LABEL, re.I).search(heading)
+        return label is not None and not re.search(r"\w", heading[label.end() :]) and attributed(heading)
     sentence = _SENTENCE.split(heading)[-1]
-    announced = words.pattern(_ANNOUNCEMENT, re.I).search(sentence)
-    return attributed(heading, words) or (announced is not None and not _COMPARED.search(sentence[: announced.start()]))
+    announced = pattern(_ANNOUNCEMENT, re.I).search(sentence)
+    return attributed(heading) or (announced is not None and not _COMPARED.search(sentence[: announced.start()]))
 
 
-def noted_as_others(after: str, words: Words) -> bool:
+def noted_as_others(after: str) -> bool:
     """Return whether the words after a value give it to somebody else: `2 (judge A's verdict)`."""
-    return words.pattern(_NOTED, re.I).match(after) is not None
+    return pattern(_NOTED, re.I).match(after) is not None

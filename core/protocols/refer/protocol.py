@@ -12,10 +12,10 @@ from random import Random
 from statistics import fmean
 from typing import Any, Literal
 
+from core.answers import words
 from core.answers.answer import Answer, spoken_text
 from core.answers.number import Number, Rating
 from core.answers.option import Option
-from core.answers.words import WORDS
 from core.errors import TiebreakError, UnreadableReply
 from core.items import Criterion, Item
 from core.labels import Opinion, Value
@@ -297,7 +297,7 @@ def _without_span(text: str, span: tuple[int, int]) -> str:
 def _mentions_rating(sentence: str, answer: Rating) -> bool:
     if _OUT_OF.search(sentence):
         return True
-    if any(character.isdigit() for character in sentence) and WORDS.find("rating", sentence):
+    if any(character.isdigit() for character in sentence) and words.find("rating", sentence):
         return True
     try:
         answer.parse(sentence)

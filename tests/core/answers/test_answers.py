@@ -10,7 +10,6 @@ from core.answers.lists import Aspects, Claims
 from core.answers.number import Number, Rating
 from core.answers.option import Option, Truth
 from core.answers.scores import Scores, Weights
-from core.answers.words import WORDS
 from core.errors import UnreadableReply
 
 ASSISTANT = Choice(noun="Assistant")
@@ -225,17 +224,6 @@ def test_a_span_is_a_place_in_the_reply_as_it_was_written() -> None:
     reading = Choice().parse(reply)
     assert reading.value == 2
     assert reply[slice(*reading.span)] == "Ｆinal answer: ２"
-
-
-def test_a_study_adds_its_own_words() -> None:
-    with pytest.raises(UnreadableReply):
-        Choice().parse("Azken erabakia: 2")
-    assert Choice(words=WORDS.extended(answer=["erabakia"], final=["azken"])).parse("Azken erabakia: 2").value == 2
-
-
-def test_words_for_an_unknown_concept_are_refused() -> None:
-    with pytest.raises(ValueError, match="no list of words called 'anwser'"):
-        WORDS.extended(anwser=["x"])
 
 
 def test_json_has_the_fields_of_the_schema() -> None:
