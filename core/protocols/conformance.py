@@ -44,8 +44,7 @@ def check_protocol(protocol: Protocol, item: Item, settings: Frozen, reply: Scri
     `reply` returns a readable reply for every ask and depends on nothing but the ask. It is checked that
 
     - the settings are equal after a round trip through JSON, and every settings example is valid;
-    - the number of calls can be estimated before the run;
-    - the scripted run reaches a verdict;
+    - the scripted run reaches a verdict, with as many calls as were estimated before it;
     - a run that is resumed after any of its events continues with the same asks to the same verdict;
     - every opinion has a kind and a criterion of the settings, and a value on its scale or a problem;
     - scores have a scale;
@@ -73,6 +72,7 @@ class _Check:
             raise ConformanceError(
                 f"The scripted reply to the step {unreadable.turn.step!r} is not readable: {unreadable.turn.problem}."
             )
+        self.check_calls(trace)
         self.check_opinions(trace.verdict)
         self.check_resuming(trace)
         self.check_unreadable_replies(trace)
@@ -83,11 +83,12 @@ class _Check:
             raise ConformanceError("The settings change in a round trip through JSON, in which runs are stored.")
         for name in self.protocol.examples:
             load_settings(self.protocol.example_path(name), self.protocol, criteria=())
+
+    def check_calls(self, trace: ScriptedTrace) -> None:
         estimate = estimate_run(self.protocol, [self.item], self.settings, seed=self.seed)
-        if not 1 <= estimate.calls_at_least <= estimate.calls_at_most:
-            raise ConformanceError(
-                f"The estimate of {estimate.calls_at_least} to {estimate.calls_at_most} calls is not a range from 1."
-            )
+        least, most, calls = estimate.calls_at_least, estimate.calls_at_most, len(trace.asks)
+        if not 1 <= least <= calls <= most:
+            raise ConformanceError(f"A run makes {calls} calls, and the estimate is {least} to {most}.")
 
     def check_opinions(self, verdict: Verdict) -> None:
         if not verdict.opinions:

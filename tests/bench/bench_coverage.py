@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from core.statistics.data.arrays import Bools, Codes, Estimate, Floats
-from core.statistics.data.patterns import Units, count_patterns, distinct_patterns, distinct_scores, judged_patterns
+from core.statistics.data.patterns import Units, distinct_patterns, distinct_scores, judged_patterns
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures import agreement, continuous
 from core.statistics.measures.agreement import estimate_statistics, pair_statistics, with_raters_as_sample
@@ -34,7 +34,7 @@ from core.statistics.reports.judge_findings import slice_rows
 from core.statistics.reports.judges import ceiling_difference
 from core.statistics.reports.systems import SystemRow, rate_by_games, rate_by_scores
 from tests.bench.studies import Cases, estimate_of, print_coverage
-from tests.core.statistics.builders import estimate_statistic, ratings_from_codes
+from tests.core.statistics.builders import count_patterns, estimate_statistic, ratings_from_codes
 from tests.core.statistics.oracles import run_by_category
 
 SIZES = (20, 50, 100, 300, 1000)

@@ -1,6 +1,6 @@
 """Judges that repeat an annotator, recommendations by the number of targets, and causes under unequal annotators.
 
-python -m tests.bench.bench_recommendations [--studies 100] [dependence recommendations mixed nested causes]
+python -m tests.bench.bench_recommendations [--studies 100] [dependence mixed causes]
 """
 
 import argparse
@@ -23,7 +23,6 @@ SCORES = (0.2, 0.3, 0.45)
 HARD = 0.3
 """The share of difficult targets, on which errors are 2.6 times as frequent as on average, at most .5."""
 COPIED = 0.97
-SIZES = (3, 10, 20, 30, 35, 50, 100, 200, 300)
 Array = np.ndarray
 
 
@@ -110,24 +109,6 @@ def report_dependence(studies: int) -> None:
             )
 
 
-def report_recommendations(studies: int) -> None:
-    """Print the recommendations of four judges by the number of targets."""
-    for items in SIZES:
-        counts: dict[str, Counter[str]] = {}
-        for seed in range(studies):
-            rng = np.random.default_rng(seed)
-            truth = rng.integers(0, 2, items)
-            people = {f"annotator {n}": answer(truth, e, rng) + 1 for n, e in enumerate((0.1, 0.1, 0.1))}
-            judges = {
-                "coin": rng.integers(1, 3, items), "constant": np.ones(items, int),
-                "good (6 % wrong)": answer(truth, 0.06, rng) + 1, "excellent (1 %)": answer(truth, 0.01, rng) + 1,
-            }  # fmt: skip
-            for one in rank_judges(dataset_of(people, judges), resamples=200).judges:
-                counts.setdefault(one.judge, Counter())[one.decision] += 1
-        for judge, decisions in sorted(counts.items()):
-            print(f"n = {items}: {judge}: {dict(sorted(decisions.items()))}", flush=True)
-
-
 def mixed_study(seed: int, items: int = 260) -> Dataset:
     """Return three annotators with 6, 12 and 22 % noise, and judges of eight kinds."""
     rng = np.random.default_rng(seed)
@@ -176,22 +157,6 @@ def report_mixed(studies: int) -> None:
             print(f"  {judge}: {dict(sorted(decisions.items()))}, called a copy in {flags[judge]}")
 
 
-def report_nested(studies: int) -> None:
-    """Print how often a judge that is refused on all targets is recommended on the first part of the same targets."""
-    sizes = (260, 130, 70, 35)
-    more_lenient: Counter[tuple[str, int]] = Counter()
-    for seed in range(studies):
-        whole = mixed_study(seed)
-        refused: set[str] = set()
-        for items in sizes:
-            part = whole.subset(whole.group, np.arange(260) < items)
-            judges = rank_judges(part, resamples=400).judges
-            recommended = {one.judge for one in judges if one.decision in RECOMMENDED}
-            more_lenient.update((judge, items) for judge in recommended & refused)
-            refused |= {one.judge for one in judges} - recommended
-    print(f"{studies} studies of {sizes}: refused with more, recommended with fewer targets: {dict(more_lenient)}")
-
-
 def report_causes(studies: int) -> None:
     """Print how often the intervals of causes hold the true shares."""
     designs = product((NOISE, (0.05, 0.15, 0.35), (0.13, 0.13, 0.13), FIVE), (100, 300), (False, True), (0.05, 0.2))
@@ -222,9 +187,7 @@ def covered(seed: int, noise: Sequence[float], error: float, *, divided: bool, i
 
 REPORTS = {
     "dependence": report_dependence,
-    "recommendations": report_recommendations,
     "mixed": report_mixed,
-    "nested": report_nested,
     "causes": report_causes,
 }
 

@@ -266,14 +266,6 @@ def drawn_units(inverse: Ints, sample: Sample, groups: Sequence[str] | None) -> 
     return places, Units(frequencies, cluster_table(groups, new, places.size), draw=draw)
 
 
-def count_patterns(ratings: Ratings) -> Patterns:
-    """Return the distinct category counts, ignoring which rater chose which category.
-
-    Items without a label are left out.
-    """
-    return distinct_patterns(ratings).with_min_labels(1).merged_by_counts()
-
-
 def distinct_rows(codes: Codes, n_categories: int) -> tuple[Codes, Ints, Ints]:
     """Return the distinct rows, their frequencies, and the distinct row of each row.
 

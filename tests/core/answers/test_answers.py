@@ -226,13 +226,6 @@ def test_a_span_is_a_place_in_the_reply_as_it_was_written() -> None:
     assert reply[slice(*reading.span)] == "Ｆinal answer: ２"
 
 
-def test_json_has_the_fields_of_the_schema() -> None:
-    schema = Scores(names=("Accuracy", "Depth")).schema()
-    assert schema["properties"]["scores"]["required"] == ["Accuracy", "Depth"]
-    assert schema["properties"]["scores"]["additionalProperties"] is False
-    assert Choice().schema()["properties"]["answer"]["enum"] == ["Response 1", "Response 2", "neither"]
-
-
 @pytest.mark.parametrize(
     ("reply", "values"),
     [

@@ -13,7 +13,7 @@ from core.answers.answer import Answer, Format, Passage, Reading
 from core.answers.choice import Choice
 from core.answers.lists import Aspects, Claims
 from core.answers.number import Number, Rating
-from core.answers.option import Option, Truth
+from core.answers.option import Option
 from core.answers.scores import Scores, Weights
 from core.errors import UnreadableReply
 from tests.core.answers.replies import ANSWERS, SETS, cases
@@ -124,11 +124,6 @@ def test_options_survive(letter: str) -> None:
 @given(st.one_of(st.integers(-(10**9), 10**9), st.decimals(-9999, 9999, places=2).map(float)))
 def test_numbers_survive(value: float) -> None:
     survives(Number(), int(value) if float(value).is_integer() else value)
-
-
-@given(st.booleans())
-def test_truths_survive(value: bool) -> None:
-    survives(Truth(), value)
 
 
 @given(st.lists(LINE, max_size=12).map(tuple))

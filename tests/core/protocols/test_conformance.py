@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from core.errors import TiebreakError
 from core.frozen import Frozen
 from core.items import Criterion, Item, Response
 from core.labels import Opinion
-from core.protocols import Protocol, start_flow
+from core.protocols import Protocol, conformance, start_flow
 from core.protocols.conformance import ConformanceError, Script, check_protocol
 from core.protocols.critique_baselines.correction import Settings as CorrectionSettings
 from core.protocols.critique_baselines.protocol import PairwiseSettings, RefinementSettings, SingleSettings
@@ -288,6 +289,13 @@ def test_settings_that_change_in_json_are_refused() -> None:
 
     with pytest.raises(ConformanceError, match="round trip through JSON"):
         check_protocol(minimal_protocol(settings=LossySettings), debates.make_item(), LossySettings(), lambda ask: "1")
+
+
+def test_calls_that_no_estimate_foresees_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    estimate = SimpleNamespace(calls_at_least=2, calls_at_most=3)
+    monkeypatch.setattr(conformance, "estimate_run", lambda *arguments, **options: estimate)
+    with pytest.raises(ConformanceError, match="A run makes 1 calls, and the estimate is 2 to 3"):
+        check_minimal_protocol()
 
 
 def test_a_criterion_without_an_opinion_is_refused() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from core.statistics.data.arrays import Estimate
+from core.statistics.data.patterns import Patterns, distinct_patterns
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.agreement import estimate_statistics
 
@@ -39,6 +40,11 @@ def random_ratings(rng: np.random.Generator, items: int, raters: int, n_categori
     truth = rng.integers(0, n_categories, (items, 1))
     codes = np.where(rng.random((items, raters)) < 0.6, truth, rng.integers(0, n_categories, (items, raters)))
     return ratings_from_codes(np.where(rng.random((items, raters)) < missing, -1, codes), n_categories)
+
+
+def count_patterns(ratings: Ratings) -> Patterns:
+    """Return the distinct category counts of the items with a label."""
+    return distinct_patterns(ratings).with_min_labels(1).merged_by_counts()
 
 
 def estimate_statistic(ratings: Ratings, name: str, **options) -> Estimate:

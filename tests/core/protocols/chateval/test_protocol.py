@@ -11,10 +11,8 @@ from core.errors import TiebreakError
 from core.formats.published.chateval import SUMMARY_CRITERIA, read
 from core.formats.records import RunRecord, TraceRecord
 from core.items import Criterion, Response
-from core.llm.costs import estimate_run
 from core.protocols.chateval.protocol import turns_in_history
 from core.protocols.chateval.settings import ROLES, Persona
-from core.protocols.registry import PROTOCOLS
 from core.trace import Ask, Spec, TraceFailed, completed_turns
 from tests.core.protocols.discussions import (
     NATURAL,
@@ -293,22 +291,6 @@ def test_an_item_with_another_number_of_responses_fails_the_trace() -> None:
     assert trace.events == [TraceFailed(problem="Item tides has 1 responses; this discussion compares two.")]
     with pytest.raises(TiebreakError, match="has 2 responses; this discussion judges one"):
         next(make_flow(make_settings(outcome="rating", criterion=NATURAL)))
-
-
-@pytest.mark.parametrize(
-    ("fields", "calls"),
-    [
-        ({}, 6),
-        ({"both_orders": True}, 12),
-        ({"strategy": "simultaneous with summary", "turns": 3}, 11),
-        ({"strategy": "independent"}, 3),
-        ({"outcome": "vote"}, 6),
-    ],
-)
-def test_an_estimate_counts_every_call(fields: dict, calls: int) -> None:
-    estimate = estimate_run(PROTOCOLS["chateval"], [make_item()], make_settings(**fields))
-    assert (estimate.calls_at_least, estimate.calls_at_most) == (calls, calls)
-    assert estimate.completion_tokens == calls * 160
 
 
 # The released discussions of ChatEval, read by the answer types that the personas are asked for

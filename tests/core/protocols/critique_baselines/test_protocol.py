@@ -3,7 +3,6 @@
 import pytest
 
 from core.llm.client import Reply
-from core.llm.costs import estimate_run
 from core.protocols.critique_baselines.protocol import (
     PAIRWISE_NAME,
     REFINEMENT_NAME,
@@ -13,7 +12,6 @@ from core.protocols.critique_baselines.protocol import (
     SingleSettings,
     list_asks,
 )
-from core.protocols.registry import PROTOCOLS
 from core.trace import Ask, TraceFailed, TurnCompleted
 from tests.core.protocols.critiques import ScriptedTrace, make_complete_item, make_judges, run_scripted
 from tests.golden.files import assert_golden
@@ -134,20 +132,6 @@ def test_the_prompts_of_a_refinement_match_their_golden_files() -> None:
     )
     assert_golden("metacritique-refinement/refine.txt", trace.asked[0].prompt)
     assert_golden("metacritique-refinement/compare.txt", trace.asked[2].prompt)
-
-
-@pytest.mark.parametrize(
-    ("name", "settings", "calls"),
-    [
-        (SINGLE_NAME, SingleSettings(judges=make_judges()), 2),
-        (PAIRWISE_NAME, PairwiseSettings(judges=make_judges()), 1),
-        (PAIRWISE_NAME, PairwiseSettings(judges=make_judges(), both_orders=True), 2),
-        (REFINEMENT_NAME, RefinementSettings(judges=make_judges()), 3),
-    ],
-)
-def test_an_estimate_is_exact(name: str, settings: object, calls: int) -> None:
-    estimate = estimate_run(PROTOCOLS[name], [make_complete_item(2)], settings)
-    assert (estimate.calls_at_least, estimate.calls_at_most) == (calls, calls)
 
 
 def refuses_the_first(ask: Ask) -> Reply | str:

@@ -34,6 +34,12 @@ def test_direct_scores_of_the_worked_example_prefer_the_other_response() -> None
     assert direct.verdict and direct.verdict.value == 2 and direct.verdict.reason == "response 2 is ahead, 8 to 9"
 
 
+def test_unreadable_direct_scores_are_no_verdict() -> None:
+    trace = run_scripted(lambda ask: "Both are fine.", BaselineSettings(judges=make_judges("a")))
+    assert trace.verdict and trace.verdict.outcome == "no_verdict"
+    assert trace.verdict.reason == "no scores: it gives no score for Response 1 and Response 2"
+
+
 def test_the_baselines_name_the_aspects_of_an_item() -> None:
     settings, item = BaselineSettings(judges=make_judges("a")), make_item(aspects=("Warmth: Are the hands warm?",))
     (ask,) = next(make_flow(settings, item))

@@ -85,10 +85,23 @@ def test_a_chair_whose_samples_split_is_disputed(samples: list[int], contention:
     assert review.verdict.value == sum(samples) / 4
 
 
-def test_an_answer_without_a_majority_of_the_samples_is_disputed() -> None:
-    script = reviews_script(["B", "C", "B", "A", "D"], "Answer", a="A", b="B", c="B")
-    review = run_scripted(script, make_settings(verdict="option", samples=5), make_item(responses=()))
-    assert review.verdict is not None and (review.verdict.outcome, review.verdict.value) == ("disputed", "B")
+@pytest.mark.parametrize(
+    ("samples", "outcome", "value", "reason"),
+    [
+        ("BCB", "agreed", "B", "2 of 3 samples; the comment of sample 1 stands for them"),
+        ("BCBAD", "disputed", "B", "2 of 5 samples; the comment of sample 1 stands for them"),
+        ("BC", "disputed", None, "the chair's samples are tied: 1 for B, 1 for C"),
+    ],
+)
+def test_an_option_is_the_most_frequent_sample_and_disputed_without_a_majority(
+    samples: str, outcome: str, value: str | None, reason: str
+) -> None:
+    script = reviews_script([*samples], "Answer", a="A", b="B", c="B")
+    settings = make_settings(verdict="option", samples=len(samples))
+    review = run_scripted(script, settings, make_item(responses=()))
+    assert review.verdict is not None and (review.verdict.outcome, review.verdict.value) == (outcome, value)
+    assert review.verdict.reason == reason
+    assert {opinion.kind for opinion in review.verdict.opinions} == {"answer"}
 
 
 def test_the_chair_may_have_another_task_rubric_steps_and_guidelines() -> None:
@@ -140,24 +153,6 @@ def test_the_chairs_prompt_names_no_reviewer() -> None:
         reviews_script([2], **{"Zoe 0": 1, "Zoe 1": 2}), make_settings(peers="ab").model_copy(update={"peers": peers})
     )
     assert "Zoe" not in review.prompts["chair"]
-
-
-def test_an_option_is_the_most_frequent_sample() -> None:
-    settings = make_settings(verdict="option", samples=3)
-    review = run_scripted(
-        reviews_script(["B", "C", "B"], "Answer", a="A", b="B", c="B"), settings, make_item(responses=())
-    )
-    assert review.verdict is not None and review.verdict.value == "B"
-    assert review.verdict.reason == "2 of 3 samples; the comment of sample 1 stands for them"
-    assert {opinion.kind for opinion in review.verdict.opinions} == {"answer"}
-
-
-def test_tied_answers_are_disputed() -> None:
-    settings = make_settings(verdict="option", samples=2)
-    review = run_scripted(reviews_script(["B", "C"], "Answer", a="A", b="B", c="B"), settings, make_item(responses=()))
-    assert review.verdict is not None
-    assert (review.verdict.outcome, review.verdict.value) == ("disputed", None)
-    assert review.verdict.reason == "the chair's samples are tied: 1 for B, 1 for C"
 
 
 def test_images_go_to_peers_and_chair_and_are_numbered_in_the_text() -> None:

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from core.statistics.data import patterns
 from core.statistics.data.patterns import (
     Units,
-    count_patterns,
     distinct_patterns,
     draw_resamples,
     judged_patterns,
@@ -16,7 +15,7 @@ from core.statistics.data.patterns import (
 )
 from core.statistics.data.ratings import category_numbers
 from core.statistics.measures import agreement
-from tests.core.statistics.builders import random_ratings, ratings_from_codes
+from tests.core.statistics.builders import count_patterns, random_ratings, ratings_from_codes
 from tests.core.statistics.strategies import generated_ratings
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from core.statistics.data.patterns import Units, count_patterns, group_indicator, merge_equal_rows
+from core.statistics.data.patterns import Units, group_indicator, merge_equal_rows
 from core.statistics.data.ratings import Scores, category_numbers
 from core.statistics.measures import agreement, coefficients, resampling
 from core.statistics.measures.resampling import (
@@ -18,7 +18,7 @@ from core.statistics.measures.resampling import (
     stack_statistics,
     weighted_mean,
 )
-from tests.core.statistics.builders import estimate_statistic, random_ratings, ratings_from_codes
+from tests.core.statistics.builders import count_patterns, estimate_statistic, random_ratings, ratings_from_codes
 
 
 def mean_family(values: np.ndarray):

@@ -44,7 +44,7 @@ def test_few_items_give_no_correlation_difference_and_a_reason():
     assert row.reason == "4 items with all three scores are needed; there are 3"
 
 
-# Judges, biases and causes of planted studies; `tests
+# Judges and biases of planted studies
 
 
 @pytest.mark.parametrize("seed", range(3))
