@@ -186,7 +186,7 @@ def test_confirm_states_the_printed_reading_but_not_what_a_0_means(run, tmp_path
     refused = run(*arguments)
     assert refused.exit_code == 2 and f"  '{labels[0]}' -> not confirmed: 2 times\n" in refused.stderr
     guessed = run("data", "import", str(table), "--study", "s", "--role", "label=label")
-    assert guessed.exit_code == 2 and ("states of label: 1 is the first response" in guessed.stderr) == (code == 0)
+    assert guessed.exit_code == 2 and ("states of label: '1' is response 1" in guessed.stderr) == (code == 0)
     confirmed = run(*arguments, "--confirm", "--json")
     assert confirmed.exit_code == code
     if code == 0:
@@ -201,10 +201,10 @@ def test_annotators_with_names_of_models_are_reported_by_mapping_and_import(run,
     table, mapping = tmp_path / "t.csv", tmp_path / "m.yaml"
     table.write_text("\n".join(["id,prompt,response_a,response_b,judge,winner", *rows]))
     suggested = run_command(["data", "mapping", str(table)]).stdout
-    assert "# Warning: 1 annotator has the name of a model: 'gpt4_pair'" in suggested
+    assert "# Warning: 1 of the annotators have names of models: 'gpt4_pair'" in suggested
     mapping.write_text(suggested)
     done = run("data", "import", str(table), "--study", "s", "--map", str(mapping), "--json")
-    assert json.loads(done.stdout)["labels"] == 4 and "Warning: 1 annotator has the name of a model" in done.stderr
+    assert json.loads(done.stdout)["labels"] == 4 and "Warning: 1 of the annotators have names of models" in done.stderr
     mapping.write_text(suggested + "where_not: {judge: gpt4_pair}\n")
     done = run("data", "import", str(table), "--study", "people", "--map", str(mapping), "--json")
     assert json.loads(done.stdout)["labels"] == 3 and "Warning" not in done.stderr

@@ -3,7 +3,6 @@
 A suggested block leaves it open (`confirmed: false`), and the import refuses it until a person has stated it.
 """
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,28 +36,18 @@ EXAMPLE_LENGTH = 60
 MAX_VALUES = 30
 # Numbers that are often written for no value.
 CODES = frozenset(("0", "-1", "-9", "-99", "77", "88", "99", "999"))
-# Between the names of several systems in one cell; systems of a file that are looked at.
-SEVERAL_SYSTEMS = re.compile(r"\w\s*[|;,]\s*\w")
-MAX_SYSTEMS = 1_000
 # The fields of a block that have a line or a question of their own.
 SHOWN = {
-    *(
-        "layout",
-        "kind",
-        "criterion",
-        "definition",
-        "scale",
-        "values",
-        "confirmed",
-        "proposed",
-        "annotator",
-        "annotators",
-    ),
-    *("reason", "source", "columns", "steps", "response", "criterion_field"),
+    *("layout", "kind", "criterion", "definition", "scale", "values", "confirmed", "proposed", "annotator"),
+    *("annotators", "reason", "source", "columns", "steps", "response", "criterion_field"),
 }
+# The parts of a mapping that are stated in their own words.
+AS_STATED = (
+    *("scenario", "group", "where", "where_not", "category_of", "shuffle", "parallel", "fill", "critiques"),
+    *("weights", "aspects"),
+)
 # The fields of a block that a person has not stated.
 OPEN = ("confirmed", "proposed")
-ZERO_AND_ONE = frozenset(("0", "1"))
 PREFERENCES: dict[str, str] = {"1": "response 1", "2": "response 2", "0": "a tie"}
 POSITIONS: Mapping[str, str] = {"1": "the response shown first", "2": "the response shown second", "0": "a tie"}
 
@@ -129,28 +118,20 @@ class Question:
     def reading(self) -> str:
         """Return how the values are read if they are confirmed."""
         if self.comparison:
-            better = "lower" if self.comparison.lower_is_better else "higher"
-            return f"the {better} number is better: 1 is the first response, 2 the second, 0 a tie"
-        if self.scale is None and not self.needs_values:
-            names = {own.text: self.names.get(format_value(self.meanings[own.text]), "no value") for own in self.values}
-            return join_names([f"{quote_value(text)} is {name}" for text, name in names.items()])
-        if self.scale is None and all(text.lower() in SIDES for text in self.found):
-            return "left is the first response, right the second"
+            return f"the {'lower' if self.comparison.lower_is_better else 'higher'} number is better"
         if self.scale is None:
-            if self.names != PREFERENCES:
-                return f"1 is {self.names['1']}, 2 is {self.names['2']}, 0 a tie"
-            return "1 is the first response, 2 the second, 0 a tie"
-        stated = {own.text: self.meanings[own.text] for own in self.values if own.text in self.meanings}
-        meant = [f"{quote_value(text)} is {format_value(value)}" for text, value in stated.items()]
+            own = {own.text: self.meanings.get(own.text) for own in self.values}
+            meant = (self.literal_values() or {"1": 1, "2": 2, "0": 0}) if self.needs_values else own
+            names = {text: self.names.get(format_value(value), "no value") for text, value in meant.items()}
+            return join_names([f"{quote_value(text)} is {name}" for text, name in names.items()])
+        known = [own.text for own in self.values if own.text in self.meanings]
+        stated = [f"{quote_value(text)} is {format_value(self.meanings[text])}" for text in known]
         if self.steps:
-            return "; ".join([describe_steps(self.steps), *meant])
-        codes = [own.text for own in self.values if own.text in CODES and self._may_be_empty()]
-        zero = [f"{text} is a value like the others, and not an empty cell" for text in codes]
-        return "; ".join([f"the scale is {_describe_scale(self.scale)}", *zero, *meant])
-
-    def _may_be_empty(self) -> bool:
-        """Return whether a number can be written for no value: it is the end of a scale with more values."""
-        return self.scale is not None and self.scale.level != "nominal" and len(self.found) > 2
+            return "; ".join([describe_steps(self.steps), *stated])
+        may_be_empty = self.scale.level != "nominal" and len(self.found) > 2  # as the end of a scale with more values
+        codes = [own.text for own in self.values if own.text in CODES and may_be_empty]
+        notes = [f"{text} is a value like the others, and not an empty cell" for text in codes]
+        return "; ".join([f"the scale is {_describe_scale(self.scale)}", *notes, *stated])
 
     def literal_values(self) -> dict[str, Value | None] | None:
         """Return the values that a confirmation without `values` states, none for a scale; None if it cannot.
@@ -197,10 +178,6 @@ class Statement:
     def lines(self) -> list[str]:
         """Return the meaning and the count of each value, the shortest first."""
         found = sorted(self.counts.items(), key=lambda own: (len(own[0][0]), own[0]))
-        if self.others and all(text == meaning for (text, meaning), _ in found):  # such as those of a metric
-            texts = join_names([quote_value(text) for (text, _), _ in found[:EXAMPLES]])
-            count = sum(self.counts.values()) + self.others
-            return [f"more than {len(found)} different numbers, such as {texts}: {count:,} times"]
         lines = [f"{quote_value(text)} -> {meaning}: {count:,} times" for (text, meaning), count in found]
         return [*lines, f"other values: {self.others:,} times"] if self.others else lines
 
@@ -212,7 +189,6 @@ class Level:
     rows: int = 0
     items: set[str] = field(default_factory=set)
     groups: set[str] = field(default_factory=set)
-    systems: dict[str, None] = field(default_factory=dict)
 
     def count(self, scopes: Iterable[Scope], mapping: TableMapping) -> Iterator[Scope]:
         """Yield the scopes, and count their items and groups."""
@@ -221,20 +197,14 @@ class Level:
             self.items.add(scope.resolve(mapping.id) or "")
             if isinstance(mapping.group, str) and (group := scope.resolve(mapping.group)):
                 self.groups.add(group)
-            for own in mapping.responses:
-                if own.system and own.each is None and len(self.systems) <= MAX_SYSTEMS:
-                    self.systems.setdefault(scope.resolve(own.system) or "")
             yield scope
 
     def lines(self) -> list[str]:
-        """Return a sentence if rows are not simply items; items of a group are not independent. And one on names of
-        systems that seem to be of several."""
-        several = [name for name in self.systems if SEVERAL_SYSTEMS.search(name)]
-        lines = [f"each is one system: {join_names([quote_value(name) for name in several])}"] if several else []
+        """Return a sentence if rows are not simply items; items of a group are not independent."""
         if len(self.items) == self.rows and not 0 < len(self.groups) < self.rows:
-            return lines
+            return []
         groups = f" in {len(self.groups):,} groups" if self.groups else ""
-        return [f"{self.rows:,} rows are {len(self.items):,} items{groups}", *lines]
+        return [f"{self.rows:,} rows are {len(self.items):,} items{groups}"]
 
 
 def describe_steps(steps: StepCount) -> str:
@@ -271,22 +241,18 @@ def _describe_scale(scale: Scale) -> str:
 
 def _meaning(block: Block, source: ValueSource, text: str) -> str:
     known = translated(text, block.values)
-    value = _signed(block, text) if known is None else block.values[known]
+    signed = negated(text, block.values, 0, "") if block.negative else text
+    value = signed if known is None else block.values[known]
     if value is None:
         return "no value"
     if isinstance(source, SystemName) and text not in block.values:
         return f"the response of {text}"
     if not block.confirmed and _is_open(block, source, text):
         return f"{format_value(value)}, not confirmed" if text in block.values else "not confirmed"
-    if block.kind == "preference":
-        return _preferences(block).get(
-            format_value(value), "the response of a system of this name, and otherwise not on the scale"
-        )
-    return format_value(value)
-
-
-def _signed(block: Block, text: str) -> Any:
-    return negated(text, block.values, 0, "") if block.negative else text
+    if block.kind != "preference":
+        return format_value(value)
+    unknown = "the response of a system of this name, and otherwise not on the scale"
+    return _preferences(block).get(format_value(value), unknown)
 
 
 def _preferences(block: Block) -> Mapping[str, str]:
@@ -325,19 +291,15 @@ def leave_open(scopes: Iterable[Scope], mapping: TableMapping) -> TableMapping:
 
     Their 0 can be the first response or a tie. Blocks with `values` or `confirmed` state it.
     """
-    waiting: dict[Place, set[str]] = {place: set() for place, block in _blocks(mapping) if _may_count_from_0(block)}
-    blocks = dict(_blocks(mapping))
+    waiting = [(place, block, set[str]()) for place, block in _blocks(mapping) if _may_count_from_0(block)]
     for scope in scopes if waiting else ():
-        for place in list(waiting):
-            waiting[place].update(text for _, text in _cells(blocks[place], scope))
-            if not waiting[place] <= ZERO_AND_ONE:
-                del waiting[place]
-        if not waiting:
-            break
+        for _, block, found in waiting:
+            found.update(text for _, text in _cells(block, scope))
+    open_ones = [place for place, _, found in waiting if "0" in found and found <= {"0", "1"}]
     draft = draft_of(mapping)
-    for (name, number), found in waiting.items():
-        draft[name][number] |= {"confirmed": False} if "0" in found else {}
-    return build_mapping(draft) if any("0" in found for found in waiting.values()) else mapping
+    for name, number in open_ones:
+        draft[name][number]["confirmed"] = False
+    return build_mapping(draft) if open_ones else mapping
 
 
 def _may_count_from_0(block: Block) -> bool:
@@ -353,56 +315,55 @@ GUESSED = (
 )
 
 
-def _further(block: Block) -> str:
-    """Return where the reasons are, and what else the block says that is shown nowhere else."""
-    reason = getattr(block, "reason", None)
-    reasons = [f"; reasons: {source_name(reason)}"] if reason else []
-    others = block.model_dump(mode="json", exclude_defaults=True, exclude=SHOWN)
-    further = (f"; {name}: {own}" for name, own in others.items() if name != "value" or isinstance(own, dict))
-    return "".join([*reasons, *further])
-
-
 def role_lines(mapping: TableMapping, scope: Scope | None, unused: Sequence[str]) -> list[str]:
     """Return what each field is, with the value of one row; a field that has no text there is shown without one."""
 
-    def example(sources: Iterable[Any]) -> str:
+    def example(*sources: Any) -> str:
         text = "" if scope is None else " ".join(_shown(scope, sources).split())
-        names = join_names(
-            [own.describe() if isinstance(own, Excerpt) else spell_path(source_name(own)) for own in sources]
-        )
-        return f"{names}{f', such as {quote_value(text[:EXAMPLE_LENGTH])}' if text else ''}"
+        names = [own.describe() if isinstance(own, Excerpt) else spell_path(source_name(own)) for own in sources]
+        return join_names(names) + (f", such as {quote_value(text[:EXAMPLE_LENGTH])}" if text else "")
 
-    texts = {"prompt": mapping.prompt, "context": mapping.context, "reference": mapping.reference}
     exploded = join_names([spell_path(path) for path in mapping.explode])
     lines = [f"items are the elements of {exploded}"] if exploded else []
     if mapping.divider:
         what = f"each part of {spell_path(mapping.explode[-1])} between {mapping.divider!r} is an item of its own"
         lines.append(f"{what}, so the labels of such a row count once for each part")
-    lines += [f"item: {'a number of the row' if str(mapping.id).startswith('{row}') else example([mapping.id])}"]
-    lines += [f"{name}: {example(as_tuple(own))}" for name, own in texts.items() if own is not None]
+    lines.append(f"item: {'a number of the row' if str(mapping.id).startswith('{row}') else example(mapping.id)}")
+    texts = {"prompt": mapping.prompt, "context": mapping.context, "reference": mapping.reference}
+    lines += [f"{name}: {example(*as_tuple(own))}" for name, own in texts.items() if own is not None]
     for number, own in enumerate(mapping.responses, 1):
-        system = own.name or (f"the value of {example([own.system])}" if own.system else "unknown")
-        image = f"; image: {example([own.image])}" if own.image and (own.text or own.transcript) else ""
-        parts = _parts(scope, own.transcript)
-        text = example(as_tuple(own.text or own.transcript or own.image))
+        system = own.name or (f"the value of {example(own.system)}" if own.system else "unknown")
+        image = f"; image: {example(own.image)}" if own.image and (own.text or own.transcript) else ""
         name = f"responses, the elements of {spell_path(own.each)}" if own.each else f"response {number}"
-        lines.append(f"{name}: {text}{parts}; its system: {system}{image}")
-    lines += _mapping_lines(mapping)
-    block: Block
-    for block in mapping.labels:
+        lines.append(
+            f"{name}: {example(*as_tuple(own.text or own.transcript or own.image))}; its system: {system}{image}"
+        )
+    lines += [*_mapping_lines(mapping), *(_block_line(place[0], block) for place, block in _blocks(mapping))]
+    more = [f"not used: {len(unused) - MAX_VALUES:,} more fields"] if len(unused) > MAX_VALUES else []
+    return [*lines, *(f"not used: {example(field)}" for field in unused[:MAX_VALUES]), *more]
+
+
+def _block_line(name: str, block: Block) -> str:
+    """Return whose the values of a block are, of which criterion, and what else it says that is shown nowhere else."""
+    field = getattr(block, "criterion_field", None)
+    what = f"{block.kind}, criterion of {source_name(field)}" if field else f"{block.kind} {block.criterion!r}"
+    what += f" ({block.definition})" if block.definition else ""
+    if isinstance(block, RankingLabels):
+        best = "highest" if block.ranking.higher_is_better else "lowest"
+        what = f"people's ranks in {join_names(as_tuple(block.ranking.ranks))}, the {best} is the best"
+    elif name == "labels":
+        what += ": people's labels"
+    if name == "labels":
         people = getattr(block, "annotator", None) or getattr(block, "annotators", None) or "unnamed"
         who = join_names([*dict.fromkeys(people.values())]) if isinstance(people, Mapping) else source_name(people)
-        what = f"{_named(block)}: people's labels"
-        if isinstance(block, RankingLabels):
-            best = "highest" if block.ranking.higher_is_better else "lowest"
-            what = f"people's ranks in {join_names(as_tuple(block.ranking.ranks))}, the {best} is the best"
-        lines.append(f"{what}, annotators: {who}{_further(block)}")
-    for name, blocks in (("of judges", mapping.judges), ("gold, without annotators", mapping.gold)):
-        for block in blocks:
-            source = f"; source: {block.source}" if isinstance(block, GoldBlock) else ""
-            lines.append(f"{_named(block)}: values {name}{_further(block)}{source}")
-    more = [f"not used: {len(unused) - MAX_VALUES:,} more fields"] if len(unused) > MAX_VALUES else []
-    return [*lines, *(f"not used: {example([field])}" for field in unused[:MAX_VALUES]), *more]
+        what += f", annotators: {who}"
+    else:
+        what += ": values of judges" if name == "judges" else ": values gold, without annotators"
+    reason = getattr(block, "reason", None)
+    others = block.model_dump(mode="json", exclude_defaults=True, exclude=SHOWN)
+    further = [f"{own}: {value}" for own, value in others.items() if own != "value" or isinstance(value, dict)]
+    source = [f"source: {block.source}"] if isinstance(block, GoldBlock) else []
+    return "; ".join([what, *([f"reasons: {source_name(reason)}"] if reason else []), *further, *source])
 
 
 def _mapping_lines(mapping: TableMapping) -> Iterator[str]:
@@ -413,39 +374,7 @@ def _mapping_lines(mapping: TableMapping) -> Iterator[str]:
         where = f", where {join.where}" if join.where else ""
         yield f"joined: {join.file}, {how}{where}{', a list of records' if join.many else ''}"
     stated = draft_of(mapping)
-    for name in (
-        "scenario",
-        "group",
-        "where",
-        "where_not",
-        "category_of",
-        "shuffle",
-        "parallel",
-        "fill",
-        "critiques",
-        "weights",
-        "aspects",
-    ):
-        if name in stated:
-            yield f"{name}: {stated[name]}"
-
-
-def _named(block: Block) -> str:
-    """Return the kind of a block and its criterion, which a field can have."""
-    field = getattr(block, "criterion_field", None)
-    definition = f" ({block.definition})" if block.definition else ""
-    name = f"{block.kind}, criterion of {source_name(field)}" if field else f"{block.kind} {block.criterion!r}"
-    return f"{name}{definition}"
-
-
-def _parts(scope: Scope | None, path: str | None) -> str:
-    """Return how many parts the transcript of a row has, by their kinds."""
-    try:
-        transcript = scope.transcript(path) if scope and path else None
-    except FileFormatError:  # an error of the row, which the import reports
-        transcript = None
-    kinds = Counter(part.kind for part in transcript.parts) if transcript else Counter[str]()
-    return f" ({join_names([f'{count} {kind}' for kind, count in kinds.items()])})" if kinds else ""
+    yield from (f"{name}: {stated[name]}" for name in AS_STATED if name in stated)
 
 
 def _shown(scope: Scope, sources: Iterable[Any]) -> str:

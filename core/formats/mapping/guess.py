@@ -14,7 +14,6 @@ Draft = dict[str, Any]
 
 # Usual names of columns; earlier names take precedence.
 NUMBERING = r"[ _-]?(?P<which>[0-9]|[a-h]|first|second)?"
-NUMBERS = {"first": "1", "second": "2"}
 IDS = (
     *("id", "item_id", "question_id", "instance_id", "original_id", "sample_id", "example_id", "idx", "index", "uid"),
     *("pair_id", "comparison_id", "message_id", "story_id", "seg_id", "item", "item_name", "prompt_id", "hitid"),
@@ -22,8 +21,8 @@ IDS = (
 )
 PROMPTS = (
     *("prompt", "question", "instruction", "orig_instruction", "query", "user_prompt", "history", "post", "full_text"),
-    *("source", "src", "problem", "goal", "context", "text", "user_query", "prompt_text", "question_text"),
-    *("problem_statement", "user_input", "user_message", "task_description"),
+    *("src", "problem", "goal", "context", "text", "user_query", "prompt_text", "question_text", "problem_statement"),
+    *("user_input", "user_message", "task_description", "source"),
 )
 # Other fields of an item -> the usual names of their columns.
 USUAL = {
@@ -55,9 +54,6 @@ VALUES = (
     "preferred",
     *("preference_label", "better_response_id", "orig_score"),
 )
-# Names of scores that say nothing of what is judged.
-SCORES = ("score", "rating", "points", "grade", "stars")
-CRITERIA = ("criterion", "aspect", "dimension", "metric")
 REASONS = ("reason", "comment", "rationale", "explanation", "justification")
 # The annotator in the name of a column with the values of one: `tone_annotator_1`.
 ONE_ANNOTATOR = re.compile(
@@ -143,7 +139,7 @@ def _numbered_columns(names: dict[str, str], pattern: re.Pattern[str]) -> dict[s
         match = pattern.fullmatch(name)
         if match and not NO_SYSTEM.match(match.groupdict().get("prefix") or ""):
             which = match["which"] or ""
-            found.setdefault(name.removesuffix(which) if which else "", {})[NUMBERS.get(which, which)] = column
+            found.setdefault(name.removesuffix(which) if which else "", {})[which] = column
     return max(reversed(found.values()), key=lambda own: (len(own), "" not in own), default={})
 
 
@@ -296,10 +292,6 @@ def _name_words(column: str) -> frozenset[str]:
 
 def warn_of_models(annotators: Iterable[str]) -> str:
     """Return a sentence on annotators with names of models, which may be judges; "" if there are none."""
-    names = sorted(name for name in set(annotators) if MODEL_PART.search(name))
-    if not names:
-        return ""
-    shown = join_names([quote_value(name) for name in names])
-    if len(names) == 1:
-        return f"1 annotator has the name of a model: {shown}; if it is no person, map its rows as a judge."
-    return f"{len(names)} annotators have names of models: {shown}; if they are no people, map their rows as judges."
+    names = [quote_value(name) for name in sorted(set(annotators)) if MODEL_PART.search(name)]
+    what = f"{len(names)} of the annotators have names of models: {join_names(names)}"
+    return f"{what}; if they are no people, map their rows as judges." if names else ""

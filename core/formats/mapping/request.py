@@ -16,9 +16,10 @@ from typing import Any
 from core.answers.text import shorten
 from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping.fields import parse_nested, quote_key
+from core.formats.mapping.guess import number_of
 from core.formats.mapping.mapping import Mapping, parse_mappings, with_proposed
 from core.formats.mapping.preview import format_unused, unused_fields
-from core.formats.mapping.rows import has_header, is_empty, parse_number, read_beside
+from core.formats.mapping.rows import has_header, is_empty, read_beside
 from core.formats.mapping.table import read_outcome
 from core.formats.validation_errors import join_names
 from core.frozen import valid_text
@@ -47,8 +48,7 @@ MANY_KEYS = 12
 # Characters of a text, elements of a list and keys of an object that are shown, the first whose record is short enough.
 EXTENTS = ((300, 3, 60), (150, 2, 40), (80, 1, 20), (40, 1, 6))
 MAX_RECORD = 5_000  # characters
-# Different values that are counted of a field, and lines of a sketch.
-MAX_VALUES, MAX_LINES = 2_000, 250
+MAX_VALUES = 2_000  # different ones of a field that are counted
 # Characters of a line, and of all lines.
 MAX_LINE, MAX_SKETCH = 1_500, 40_000
 ANY_KEY = "{element}"
@@ -61,8 +61,6 @@ class FieldSketch:
     count: int = 0
     empty: int = 0
     values: Counter[str] = field(default_factory=Counter)
-    numbers: list[float] = field(default_factory=list)  # the lowest and the highest
-    are_numbers: bool = True
     lengths: set[int] = field(default_factory=set)
     keys: dict[str, "FieldSketch"] = field(default_factory=dict)
     elements: "FieldSketch | None" = None
@@ -82,28 +80,14 @@ class FieldSketch:
         elif is_empty(value):
             self.empty += 1
         else:
-            self._count(value)
-
-    def _count(self, value: Any) -> None:
-        text = value if isinstance(value, str) else json.dumps(value)
-        if text in self.values or len(self.values) < MAX_VALUES:
-            self.values[text] += 1
-        try:
-            number = None if isinstance(value, bool) else parse_number(value, 0, "")
-        except FileFormatError:
-            number = None
-        if number is None:
-            self.are_numbers = False
-        else:
-            self.numbers = [min([number, *self.numbers]), max([number, *self.numbers])]
+            text = value if isinstance(value, str) else json.dumps(value)
+            if text in self.values or len(self.values) < MAX_VALUES:
+                self.values[text] += 1
 
     def merge(self, other: "FieldSketch") -> None:
         """Add the values of another place, whose key is a value such as an id."""
         self.count, self.empty = self.count + other.count, self.empty + other.empty
         self.values += other.values
-        ends = [*self.numbers, *other.numbers]
-        self.numbers = [min(ends), max(ends)] if ends else []
-        self.are_numbers &= other.are_numbers
         self.lengths |= other.lengths
         for key, inner in other.keys.items():
             self.keys.setdefault(key, FieldSketch()).merge(inner)
@@ -136,15 +120,15 @@ class FieldSketch:
             yield from self.elements.lines(f"{path}[]")
 
     def _describe(self) -> str:
-        texts = [f"{json.dumps(shorten(text, VALUE_LENGTH), ensure_ascii=False)}" for text in self.values]
-        counts = [*self.values.values()]
+        texts = [json.dumps(shorten(text, VALUE_LENGTH), ensure_ascii=False) for text in self.values]
         parts = [f"{self.count:,} values", f"{self.empty:,} empty" if self.empty else ""]
-        are_repeated = len(texts) <= CATEGORIES and 4 * len(texts) <= sum(counts)
+        are_repeated = len(texts) <= CATEGORIES and 4 * len(texts) <= self.values.total()
         if len(texts) <= FEW or are_repeated:
-            parts += [f"{text} ({count:,} times)" for text, count in zip(texts, counts, strict=True)]
+            parts += [f"{text} ({count:,} times)" for text, count in zip(texts, self.values.values(), strict=True)]
         else:
             more = "or more " if len(texts) == MAX_VALUES else ""
-            ends = f" from {self.numbers[0]:g} to {self.numbers[1]:g}" if self.are_numbers and self.numbers else ""
+            numbers = [number for text in self.values if (number := number_of(text)) is not None]
+            ends = f" from {min(numbers):g} to {max(numbers):g}" if len(numbers) == len(self.values) else ""
             parts += [f"{len(texts):,} {more}different ones{ends}", f"such as {', '.join(texts[:EXAMPLES])}"]
         return ", ".join(filter(None, parts))
 
@@ -169,23 +153,11 @@ def _sketch(path: Path) -> str:
     kind = "a table with a line of names" if has_header(path) else "records"
     more = "" if whole.count < COUNTED else " or more, of which these are described"
     whole.with_any_key()
-    lines, size = list[str](), 0
-    for line in islice(whole.lines(""), MAX_LINES):
-        lines.append(line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]}…")
-        size += len(lines[-1])
-        if size > MAX_SKETCH:
-            lines.append("and more fields")
-            break
-    return "\n".join(
-        [
-            f"The file `{path.name}` ({kind}) has {whole.count:,} records{more}.",
-            "Its fields, with `[]` for the elements of a list:",
-            *lines,
-            "",
-            f"Its first {len(shown)} records, with long texts and lists cut:",
-            *shown,
-        ]
-    )
+    fields = "\n".join(line[:MAX_LINE] for line in whole.lines(""))
+    fields = fields if len(fields) <= MAX_SKETCH else f"{fields[:MAX_SKETCH]} …\nand more fields"
+    size = f"The file `{path.name}` ({kind}) has {whole.count:,} records{more}."
+    begin = f"Its first {len(shown)} records, with long texts and lists cut:"
+    return "\n".join([size, "Its fields, with `[]` for the elements of a list:", fields, "", begin, *shown])
 
 
 def _record(row: dict[str, Any]) -> str:

@@ -8,20 +8,18 @@ from pathlib import Path
 
 from core.errors import FileFormatError
 from core.formats.mapping import roles
-from core.formats.mapping.columns import Column, profile
-from core.formats.mapping.fields import parse_path, quote_key, spell_path
-from core.formats.mapping.guess import IDS, PROMPTS, Draft, first_of, guess_scores, last_key, names_of
+from core.formats.mapping.columns import profile
+from core.formats.mapping.fields import parse_path, spell_path
+from core.formats.mapping.guess import IDS, Draft
 from core.formats.mapping.mapping import LongLabels, Mapping, WideLabels, build_mapping
 from core.formats.mapping.preview import Preview, every_key, preview_of, preview_table, unused_fields, used_paths
 from core.formats.mapping.rows import stated_header
-from core.formats.mapping.suggest_items import LISTS, ItemSuggester, Levels
-from core.formats.mapping.suggest_values import PEOPLE, ValueSuggester
+from core.formats.mapping.suggest_items import ItemSuggester, Levels
+from core.formats.mapping.suggest_values import ValueSuggester
 from core.formats.validation_errors import join_names
 
 # Rows from which a mapping is suggested.
 ROWS = 1_000
-# A draft with responses and values.
-COMPLETE = 2
 
 
 def suggest_table(
@@ -38,8 +36,7 @@ def suggest_table(
         explode = lists[0] if len(lists) == 1 else lists
     whole = every_key(path) if explode is None else explode or None
     preview = preview_table(path, ROWS, whole, join=join)
-    draft = suggest_parallel(preview) if explode is None and not stated else None
-    draft = draft or _best_level(path, preview, whole, join, chosen, is_given=explode is not None)
+    draft = _best_level(path, preview, whole, join, chosen, is_given=explode is not None)
     header = stated_header.get()
     return draft | ({"join": [*join]} if join else {}) | ({} if header is None else {"header": header})
 
@@ -55,15 +52,15 @@ def _best_level(
         rows = preview if level == whole else preview_table(path, ROWS, level, join=join)
         try:
             known, further = roles.known_fields(rows, chosen)
+            draft = suggest(rows, level, known)
+            roles.refuse_unused(draft, known)
         except FileFormatError as error:  # the field may be one of an element
             errors.append(error)
             continue
-        draft = suggest(rows, level, known)
         texts = {own.get("text") for own in draft.get("responses", ())}
         if level == whole or not texts <= {*preview.columns}:
-            roles.refuse_unused(draft, known)
             drafts.append(roles.with_further(draft, further))
-        if drafts and _completeness(drafts[-1]) == COMPLETE:
+        if drafts and _completeness(drafts[-1]) == 2:
             break
     if not drafts:
         raise errors[0]
@@ -71,6 +68,7 @@ def _best_level(
 
 
 def _completeness(draft: Draft) -> int:
+    """Return 2 for a draft with responses and values, 1 for one with responses alone, and 0 for another."""
     return ("responses" in draft) * (1 + any(name in draft for name in roles.BLOCKS))
 
 
@@ -83,44 +81,8 @@ def suggest(preview: Preview, explode: Levels = None, stated: roles.Stated | Non
     blocks = [*draft.get("labels", ()), *draft.get("judges", ())]
     items.name(are_labels=any(isinstance(own.get("annotator", own.get("judge")), str) for own in blocks))
     left = any(own.is_prose or own.looks_like_label for own in items.free())
-    are_recorded = any("transcript" in own for own in draft["responses"]) and draft.keys().isdisjoint(roles.BLOCKS)
-    is_certain = not stated if are_recorded else not (left or items.is_guessed)
     found = {field: value for field, value in draft.items() if value}
-    return found if is_certain else {"confirmed": False, **found}
-
-
-def suggest_parallel(preview: Preview) -> Draft | None:
-    """Return the mapping of a table with a list of responses and lists with a number for each; None for another."""
-    columns = profile(preview)
-    lists = [own for own in columns if all(isinstance(cell, list) and cell for cell in own.parsed)]
-    texts = [own for own in lists if LISTS.fullmatch(own.name) and _has_only(own, str)]
-    for column in texts:
-        sizes = [*map(len, column.parsed)]
-        alike = [own for own in lists if own is not column and [*map(len, own.parsed)] == sizes]
-        cells = {
-            own.path: [str(one) for cell in own.parsed for one in cell] for own in alike if _has_only(own, int, float)
-        }
-        scores = {path: block for path, texts in cells.items() if (block := guess_scores(texts))}
-        if not scores or max(sizes) == 1:
-            continue
-        single = names_of([own.path for own in columns if own not in lists])
-        id = first_of(single, IDS) or "row"
-        draft: Draft = {
-            "explode": column.path,
-            "parallel": [*scores],
-            "id": f"{{{id}}}-{{element}}",
-            "confirmed": False,
-        }
-        prompt = first_of(single, (*PROMPTS, "input", "document", "article"))
-        draft |= {"group": f"{{{id}}}", "responses": [{"text": quote_key(parse_path(column.path)[-1])}]}
-        people = {"layout": "long", "annotator": {"constant": PEOPLE}, "confirmed": False}
-        labels = [{**people, "value": path, "criterion": last_key(path), **block} for path, block in scores.items()]
-        return draft | {"labels": labels} | ({"prompt": prompt} if prompt else {})
-    return None
-
-
-def _has_only(column: Column, *kinds: type) -> bool:
-    return all(isinstance(one, kinds) and not isinstance(one, bool) for cell in column.parsed for one in cell)
+    return {"confirmed": False, **found} if left or items.is_guessed else found
 
 
 def build_suggested(draft: Draft) -> tuple[Mapping, bool]:

@@ -108,7 +108,8 @@ class ItemSuggester:
             self.is_guessed |= any(own.name in PROMPTS for own in named)
         elif family:
             self.is_guessed = True
-        found = found or family or self._list_of_two() or self._single() or self._system_alone()
+        elsewhere = [{"text": own.path, "system": own.path} for own in self.of_role("system")]  # the texts are
+        found = found or family or self._list_of_two() or self._single() or elsewhere
         self.draft["responses"] = [{key: value for key, value in own.items() if value} for own in found]
         paths = [str(own.get("text") or own.get("transcript")).removesuffix(".-1") for own in found]
         self.texts = self.of(paths)
@@ -199,10 +200,6 @@ class ItemSuggester:
         self.is_guessed = True
         return [{"text": max(prose, key=evidence).path}]
 
-    def _system_alone(self) -> list[Draft]:
-        """Return the systems that a person states as the responses of a file whose texts are elsewhere."""
-        return [{"text": own.path, "system": own.path} for own in self.of_role("system")]
-
     def _is_aside(self, own: Column) -> bool:
         """Return whether a text is about the responses, such as a comment of an annotator."""
         return own.is_called(ASIDE) or META.match(own.path) is not None or 2 * own.filled < len(self.preview.rows)
@@ -211,20 +208,15 @@ class ItemSuggester:
         """Set prompt, context and reference: as stated, by usual names, or the prompt that repeats over responses."""
         stated = {field: [*self.stated[field]] for field in ("prompt", "context", "reference") if field in self.stated}
         self.draft |= {field: own[0] if len(own) == 1 else own for field, own in stated.items()}
-        usual = [own for own in self.of(self.names.get(name) for name in PROMPTS) if own.path not in self.taken]
-        prompt = self.of([self.draft.get("prompt")])
-        if prompt and not _has_blanks(prompt[0]) and prompt[0].path not in self.taken:  # such as the source of a prompt
-            self.draft["prompt"] = next((own.path for own in usual if _has_blanks(own)), prompt[0].path)
         if "prompt" not in self.stated and self.taken.intersection(as_list(self.draft.get("prompt"))):
             del self.draft["prompt"]
         self.draft |= self._prompt_by_value() if "prompt" not in self.draft and self.texts else {}
         for field in ("context", "reference", "scenario", "group"):
-            column = next(iter(self.of([self.draft.get(field)])), None)
-            is_prompt = column is not None and column.path in as_list(self.draft.get("prompt"))
-            is_fact = column is not None and {text.lower() for text in column.distinct} <= TRUTH
-            is_list = column is not None and column.is_nested and field in ("scenario", "group")
-            if is_prompt or is_fact or is_list:
-                del self.draft[field]
+            for column in self.of([self.draft.get(field)]):
+                is_fact = {text.lower() for text in column.distinct} <= TRUTH
+                is_list = column.is_nested and field in ("scenario", "group")
+                if is_fact or is_list or column.path in as_list(self.draft.get("prompt")):
+                    del self.draft[field]
         texts = [self.draft.get(field) for field in ("prompt", "context", "reference", "scenario", "group")]
         self.taken |= {str(path).removesuffix(".:-1") for own in texts for path in as_list(own)}
 
@@ -328,11 +320,6 @@ def _element_id(explode: Levels) -> str:
 
 def as_list(source: Any) -> list[Any]:
     return source if isinstance(source, list) else [source] if source else []
-
-
-def _has_blanks(column: Column) -> bool:
-    """Return whether a cell has several words, unlike the name of a source of prompts."""
-    return any(" " in text for text in column.distinct)
 
 
 def _has_reply(column: Column) -> bool:

@@ -36,9 +36,6 @@ from core.transcripts import FIRST_WRONG_STEP
 PEOPLE = "annotators"
 # Objects of a row with a number for each criterion, of people or of a judge.
 OF_PEOPLE, OF_JUDGES = "scores", ("predict_scores", "eval_scores")
-# Two columns with such names have numbers whose comparison is a preference.
-COMPARED = re.compile(r"(winner_model|winner|score|rating|votes)_?([0-9]|[a-h])")
-SCORES_COMPARED = re.compile(r"score|rating")
 # Columns with such names have the values of several people about the only response.
 NUMBERED_VALUE = re.compile(r"(rating|score)_?\d+")
 CHOICE = re.compile(r"\b(prefer|winner|better|best|choice|label)")
@@ -86,10 +83,6 @@ class ValueSuggester:
         yield from self._judges()
         yield from self._of_annotators()
         found = [(own, block) for own in self._values() if (block := self._meaning([own]))]
-        if all(block["kind"] != "preference" for _, block in found) and (compared := self._compared()):
-            found = [(own, block) for own, block in found if own.path not in compared["value"]["compare"]]
-            who = self.items.annotator.path if self.items.annotator else {"constant": PEOPLE}
-            yield "labels", {"layout": "long", "annotator": who, **compared}
         usual = [own for own, _ in found if own.name in VALUES]
         for own, block in found:
             self.items.taken.add(own.path)
@@ -236,18 +229,6 @@ class ValueSuggester:
                 block.pop("value", None)
                 place = ({"criterion": criterion} if criterion else {}) | ({"response": response} if response else {})
                 yield "labels", {"layout": "wide", "annotators": people, **place, **block}
-
-    def _compared(self) -> Draft | None:
-        """Return the block of two columns with numbers, one for each response, of which the higher one is better."""
-        names = names_of([own.path for own in self.items.free() if own.numbers])
-        compared = {name: names[name] for name in sorted(names) if COMPARED.fullmatch(name)}
-        if len(self.items.draft["responses"]) != 2 or len(compared) != 2:
-            return None
-        self.items.taken |= {*compared.values()}
-        # Counts of votes and marks of the winner state by their names that the higher number is better.
-        is_open = any(map(SCORES_COMPARED.match, compared))
-        value = {"compare": [*compared.values()]}
-        return {"kind": "preference", "value": value} | ({"confirmed": False} if is_open else {})
 
     def _steps(self, more: Draft) -> Iterator[tuple[str, Draft]]:
         """Yield the block of the first wrong step of a transcript; a person states what its numbers count."""

@@ -132,7 +132,7 @@ def test_what_a_mapping_adds_is_listed_before_the_import(tmp_path):
     gold = [{**block, "scale": scale, "source": "three experts"}]
     mapping = build_mapping({"id": "id", "responses": [{"transcript": "talk", "image": "photo"}], "gold": gold})
     lines = roles(path, mapping)
-    assert lines[1].endswith("(1 text, 1 tool_call); its system: unknown; image: photo, such as 'a.png'")
+    assert lines[1].endswith("; its system: unknown; image: photo, such as 'a.png'")
     assert (
         "score 'safety' (Is it safe?): values gold, without annotators; each: ratings; source: three experts" in lines
     )

@@ -449,7 +449,7 @@ def test_preferences_are_between_two_of_several_responses(tmp_path: Path) -> Non
     }
     mapping = mappings.build_mapping(draft)
     (question,) = table.questions(path, mapping)
-    assert question.reading() == "1 is response 1, 2 is response 3, 0 a tie"
+    assert question.reading() == "'1' is response 1, '2' is response 3, '0' is a tie"
     draft["labels"][1] = {**draft["labels"][1], "confirmed": True}
     records = list(table.read(path, mappings.build_mapping(draft)))
     labels = labels_of(records)

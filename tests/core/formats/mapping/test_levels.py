@@ -11,7 +11,7 @@ from core.formats.mapping.mapping import build_mapping
 from core.formats.mapping.preview import unused_fields
 from core.formats.mapping.roles import apply_values
 from core.formats.mapping.scope import recording_omissions
-from core.formats.mapping.table import roles, statements
+from core.formats.mapping.table import roles
 from core.formats.registry import read_records
 from tests.core.formats.shared import gold_of, items_of, labels_of, prose, write_content, write_rows
 
@@ -189,9 +189,6 @@ def test_systems_of_one_cell_are_an_item_each(tmp_path: Path) -> None:
     assert [item.responses[0].system for item in items] == ["bart", "gpt", "t5"]
     with pytest.raises(FileFormatError, match="`divider` is between the elements of a text to `explode`"):
         build_mapping({"id": "{row}", "prompt": "context", "divider": "|"})
-    path = write_rows(tmp_path, [{"q": "why", "model": "alpha"}, {"q": "how", "model": "beta|gamma"}])
-    single = build_mapping({"id": "{row}", "prompt": "q", "responses": [{"text": "model", "system": "model"}]})
-    assert "each is one system: 'beta|gamma'" in statements(path, single)[1]
 
 
 def test_systems_that_columns_of_raters_name_are_their_preferences(tmp_path: Path) -> None:

@@ -104,10 +104,7 @@ def test_questions_of_mt_bench_have_their_category_as_scenario(tmp_path: Path) -
 
 
 SUGGESTED: dict[str, dict[str, list[Any]]] = {
-    **{
-        name: VALUES[name]
-        for name in ("helpsteer2", "llmbar", "hanna", "summarize_from_feedback", "webgpt", "judgebench")
-    },
+    **{name: VALUES[name] for name in ("helpsteer2", "llmbar", "hanna", "summarize_from_feedback", "judgebench")},
     "feedback_bench": {"gold": [3, 5]},
     "beavertails": {"gold": [False]},
     "reward_bench": {"gold": [2, 2, 1, 1, 2, 2, 2, 2]},

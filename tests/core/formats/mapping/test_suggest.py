@@ -54,7 +54,7 @@ JUDGE = ' gpt-4o, temperature=0, prompt "v3 {criterion}"'
 
 
 def test_names_with_punctuation_and_remarks_are_recognised(tmp_path: Path) -> None:
-    header = ("ID #", "Prompt (Frage)", "system, first", "system, second", "Response {1}", 'Response "2"')
+    header = ("ID #", "Prompt (Frage)", "system, 1", "system, 2", "Response {1}", 'Response "2"')
     names = ("Annotator: Zoë", 'Annotator: O\'Brien, "Ben"', JUDGE, "claude (constant)", "order shown")
     first = ("p1", "?", "s", "t", "x", "y", "A", "=", "refused", "A", "AB")
     second = ("p2", "?", "t", "s", "x", "y", "n/a", " b", "B", "A", "BA")
@@ -63,8 +63,8 @@ def test_names_with_punctuation_and_remarks_are_recognised(tmp_path: Path) -> No
     draft = suggest_table(table)
     assert (draft["id"], draft["prompt"]) == ("ID #", "Prompt (Frage)")
     assert draft["responses"] == [
-        {"text": '"Response {1}"', "system": "system, first"},
-        {"text": '"Response ""2"""', "system": "system, second"},
+        {"text": '"Response {1}"', "system": "system, 1"},
+        {"text": '"Response ""2"""', "system": "system, 2"},
     ]
     (labels,), (judges,) = draft["labels"], draft["judges"]
     ben = '"Annotator: O\'Brien, ""Ben"""'
@@ -349,16 +349,6 @@ def test_rows_of_a_judge_are_its_verdicts_and_kinds_are_left_to_a_person(tmp_pat
     assert "score" in state_unused_labels(path, [build_mapping(draft)])
 
 
-def test_which_of_two_numbers_is_better_is_open_unless_their_names_say_it(tmp_path: Path) -> None:
-    row = {"id": 1, "question": "q", "answer_a": "x", "answer_b": "y"}
-    path = write_rows(tmp_path, [row | {"score_a": 3, "score_b": 5}])
-    (question,) = questions(path, build_mapping(suggest_table(path)))
-    assert "check the higher number is better" in question.sentence()
-    path = write_rows(tmp_path, [row | {"winner_model_a": 0, "winner_model_b": 1, "winner_tie": 0}])
-    assert [own.value for own in labels_of(read_records(path, mapping=confirmed(path, {})))] == [2]
-    assert not questions(path, build_mapping(suggest_table(path)))
-
-
 def test_workers_of_a_batch_are_annotators_and_rejected_rows_are_left_out(tmp_path: Path) -> None:
     header = ("HITId", "AssignmentId", "WorkerId", "AssignmentStatus", "Title", "Input.question", "Input.response_a")
     rows = [
@@ -368,18 +358,6 @@ def test_workers_of_a_batch_are_annotators_and_rejected_rows_are_left_out(tmp_pa
     path = write_table(tmp_path / "a.csv", (*header, "Input.response_b", "Answer.preference"), *rows)
     labels = labels_of(read_records(path, mapping=confirmed(path, {})))
     assert [(own.target.item, own.annotator, own.value) for own in labels] == [("H1", "W0", 1), ("H1", "W1", 2)]
-
-
-def test_lists_beside_a_list_of_responses_are_values_of_each(tmp_path: Path) -> None:
-    record = {"id": "a", "prompt": "q", "machine_summaries": ["x", "y"], "systems": ["s", "t"], "coherence": [2, 5]}
-    path = write_rows(tmp_path, [record])
-    assert not build_mapping(suggest_table(path)).labels[0].confirmed  # the scale
-    records = list(read_records(path, mapping=confirmed(path, {})))
-    found = [(own.prompt, own.group, own.responses[0].text) for own in items_of(records)]
-    assert found == [("q", "a", "x"), ("q", "a", "y")] and [own.value for own in labels_of(records)] == [2, 5]
-    assert "machine_summaries" not in str(
-        suggest_table(write_rows(tmp_path, [record | {"coherence": [2]}])).get("explode")
-    )
 
 
 def test_an_object_with_many_objects_and_the_lists_of_a_record_are_the_items(tmp_path: Path) -> None:

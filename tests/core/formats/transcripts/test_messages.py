@@ -66,7 +66,7 @@ def imported(path):
     """Return the texts of the transcripts and the items of a file, read with its suggested mapping."""
     mapping, is_complete = build_suggested(suggest_table(path))
     assert is_complete
-    records = list(read_records(path, None, mapping))
+    records = list(read_records(path, None, mapping.model_copy(update={"confirmed": True})))
     texts = [render(record.transcript) for record in records if isinstance(record, TranscriptRecord)]
     return texts, items_of(records)
 
