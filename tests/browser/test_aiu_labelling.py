@@ -99,37 +99,6 @@ def test_a_key_answers_and_the_judges_answers_follow(bench, store, annotator) ->
     assert values_of(store, precision_target("train", "llm.3"), annotator) == [(True, True), (False, False)]
 
 
-def test_every_edit_is_undone_and_done_again(bench, store) -> None:
-    engine, study = store
-    page = bench(item="kite", of="llm")
-    before = claims(page)
-    press(page, "p", every=0.2)
-    page.get_by_role("textbox").fill("It is well put.\nIt explains.")
-    page.get_by_role("textbox").press("Control+Enter")
-    page.locator(".claimline .words", has_text="It explains.").wait_for()
-    press(page, "1", "x", every=0.2)
-    page.locator(".claimline .badge", has_text="not atomic").wait_for()
-    press(page, "c", "c", "m", every=0.2)
-    assert page.locator(".old").all_inner_texts()[0] == "It explains."
-    page.get_by_role("textbox").press("Control+Enter")
-    page.locator(".claimline .words", has_text="It explains. ").wait_for()
-    saved(page)
-    after = claims(page)
-    edits = read(engine, aius.history, study.id, "kite")
-    assert [edit.change.type for edit in edits] == ["split", "not_atomic", "merge"]
-    for _ in range(4):
-        press(page, "u", every=0.3)
-        saved(page)
-    assert claims(page) == before
-    assert not page.locator(".claimline .badge").count()
-    for _ in range(4):
-        press(page, "Shift+U", every=0.3)
-        saved(page)
-    assert claims(page) == after
-    press(page, *["u"], every=0.3)
-    saved(page)
-
-
 def test_selected_text_becomes_the_span_of_a_new_aiu(bench, store) -> None:
     engine, study = store
     page = bench(item="ferry", of="human")
@@ -285,23 +254,3 @@ def test_keys_set_rate_and_submit_weights(served, visit, weighed) -> None:
     standing, ratings = stored_labels(weighed, "three boxes", "zoe")
     assert standing.blind and list(standing.value.values()) == [40, 20, 20, 20]
     assert [label.value for label in ratings] == [5, 4, 3]
-
-
-def test_a_draft_survives_a_refresh_and_equal_weights_are_one_key(served, visit, weighed) -> None:
-    page = open_label_page(visit, served, "ada")
-    page.keyboard.type("55")
-    quiet(page)
-    page.evaluate("localStorage.clear()")
-    page.reload()
-    start(page)
-    assert read_percents(page) == [55, 15, 15, 15]
-    assert stored_labels(weighed, "three boxes", "ada")[0] is None
-    page.keyboard.press("e")
-    assert read_percents(page) == [25, 25, 25, 25]
-    page.keyboard.press("Control+Enter")
-    page.get_by_role("button", name="Keep these weights").wait_for()
-    quiet(page)
-    assert set(stored_labels(weighed, "three boxes", "ada")[0].value.values()) == {25}
-    page.keyboard.press("u")
-    quiet(page)
-    assert stored_labels(weighed, "three boxes", "ada")[0] is None

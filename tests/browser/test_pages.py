@@ -17,7 +17,6 @@ from storage.studies import studies
 from storage.transfer import imports
 from tests.browser.conftest import DRAWN, start
 from tests.conftest import make_item
-from tests.storage.shared import debates
 
 pytestmark = pytest.mark.browser
 
@@ -75,30 +74,6 @@ def opened(page, name):
     """Wait until the page has one of its buttons as stated, and return its key in the address."""
     page.locator(f".st-key-{name} button:not([disabled])").wait_for()
     return page.evaluate("new URL(location).searchParams.get('after')")
-
-
-def test_back_and_forward_show_the_pages_of_traces_that_were_opened(visit, served):
-    debates(connect(served.database), 120, study="three pages")
-    page = visit(f"{served.address}/traces?study=three+pages")
-    assert opened(page, "chevron_right") is None
-    assert page.locator(".st-key-chevron_left button[disabled]").count() == 1
-    page.locator(".st-key-chevron_right button").click()
-    second = opened(page, "chevron_left")
-    page.locator(".st-key-chevron_right button").click()
-    page.wait_for_function("key => new URL(location).searchParams.get('after') !== key", arg=second)
-    page.locator(".st-key-chevron_right button[disabled]").wait_for()
-    third = opened(page, "chevron_left")
-    assert None not in (second, third)
-    page.go_back()
-    assert (opened(page, "chevron_right"), opened(page, "chevron_left")) == (second, second)
-    page.go_back()
-    page.locator(".st-key-chevron_left button[disabled]").wait_for()
-    assert opened(page, "chevron_right") is None
-    page.go_forward()
-    assert opened(page, "chevron_left") == second
-    page.go_forward()
-    page.locator(".st-key-chevron_right button[disabled]").wait_for()
-    assert opened(page, "chevron_left") == third
 
 
 # Adjudication with the keyboard in the real browser: a value, words, and Ctrl+Enter.
@@ -209,17 +184,3 @@ def test_a_number_is_typed_on_a_continuous_scale(served, visit):
     with sqlite3.connect(served.database.removeprefix("sqlite:///")) as store:
         query = "select value from label join target on target.id = label.target_id where criterion = 'quality'"
         assert [float(value) for (value,) in store.execute(query)] == [10]
-
-
-def test_buttons_step_through_comments(served, visit):
-    with sqlite3.connect(served.database.removeprefix("sqlite:///")) as store:
-        (trace,) = store.execute(
-            "select trace.id from trace join item on item.id = trace.item_id where item.key = 'bees'"
-        ).fetchone()
-    page = visit(f"{served.address}/traces?trace={trace}")
-    page.get_by_text("Comment 1 of 10").wait_for()
-    page.get_by_role("button", name="›").click()
-    page.get_by_text("Comment 2 of 10").wait_for()
-    page.get_by_role("button", name="‹").click()
-    page.get_by_role("button", name="‹").click()
-    page.get_by_text("Comment 10 of 10").wait_for()

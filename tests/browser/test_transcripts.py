@@ -6,10 +6,8 @@ import pytest
 from playwright.sync_api import expect
 
 from storage.db import connections
-from storage.studies import studies
 from tests.browser import transcripts
 from tests.browser.conftest import start
-from tests.sessions import read
 
 pytestmark = pytest.mark.browser
 
@@ -155,14 +153,3 @@ def test_a_long_transcript_that_is_put_back_into_the_page_draws_the_rows_near_it
         }"""
     )
     assert 0 < counts[-1] <= max(counts) < 500
-
-
-def test_a_transcript_of_another_study_is_not_sent(planted, visit):
-    server, _ = planted
-    page = visit(f"{server.address}/ready")
-    digest = transcripts.transcript(40).digest
-    own = read(connections.connect(server.database), studies.get, transcripts.STUDY).id
-    statuses = [
-        page.request.get(f"{server.address}/transcripts?study={study}&digest={digest}").status for study in (own, 1)
-    ]
-    assert statuses == [200, 404]

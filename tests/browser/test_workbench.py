@@ -12,7 +12,7 @@ from core.formats.records import ItemRecord, Record
 from core.labels import Label
 from pages.parts import resources
 from storage.db.connections import reading, writing
-from storage.db.tables import DraftRow, LabelRow, LeaseRow, MarkRow, Table
+from storage.db.tables import LabelRow, MarkRow, Table
 from storage.labels import labels
 from storage.studies import studies
 from storage.transfer import imports
@@ -23,7 +23,6 @@ from tests.browser.workbench_server import Server, running
 from tests.conftest import make_item
 from tests.databases import create_study
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
-from tests.waiting import wait_for
 
 pytestmark = pytest.mark.browser
 READY = "label-workbench[data-phase=working]"
@@ -181,18 +180,6 @@ def test_undo_and_redo_reach_back_behind_a_reload(bench) -> None:
     page.reload()
     start(page)
     assert page.locator(".count").inner_text().startswith("5 of 19")
-
-
-@pytest.mark.parametrize("wait", [0.1, 0.7])
-def test_a_change_after_the_reveal_is_stored_beside_the_first_answer(bench, wait: float) -> None:
-    page = bench()
-    press(page, "1", "Enter")
-    time.sleep(wait)
-    press(page, "2", "Enter")
-    saved(page)
-    assert given() == [(1, 1), (1, 2)] and number(page) == 2
-    first, second = (label.blind for label in stored())
-    assert first and (wait < 0.5 or not second)
 
 
 def test_enter_and_a_digit_right_after_it_labels_the_new_item(bench) -> None:
@@ -375,18 +362,6 @@ def test_a_second_window_waits_and_takes_over(bench, server: Server) -> None:
 # ---- blind, claims, guidelines, training ---------------------------------------------------------------------------
 
 
-def test_looking_claims_nothing_and_the_first_key_claims(bench, server: Server) -> None:
-    page = bench()
-    press(page, "j", "j", "j")
-    assert not rows(LeaseRow)
-    press(page, "1")
-    saved(page)
-    assert len(rows(LeaseRow)) == 1
-    page.goto("about:blank")
-    assert wait_for(lambda: not rows(LeaseRow))
-    assert len(rows(DraftRow)) == 1
-
-
 def test_guidelines_stand_beside_the_item_and_the_keys_go_on(bench, server: Server) -> None:
     page = bench()
     press(page, "g")
@@ -396,21 +371,6 @@ def test_guidelines_stand_beside_the_item_and_the_keys_go_on(bench, server: Serv
     saved(page)
     assert page.get_by_role("region", name="Guidelines").count() == 0, "it would cover the reveal"
     assert given() == [(1, 1)]
-
-
-def test_changed_guidelines_are_shown_before_the_next_item(bench, server: Server) -> None:
-    page = bench()
-    change_study("Prefer the **shorter** one.")
-    press(page, "1", "Enter")
-    saved(page)
-    press(page, "Enter")
-    page.locator("label-workbench[data-phase=guidelines]").wait_for()
-    assert "have changed" in page.locator(".page").inner_text()
-    press(page, "2", "Enter")
-    assert number(page) == 2
-    press(page, "2", "Enter")
-    saved(page)
-    assert [label.guidelines for label in stored()] == [1, 2]
 
 
 def test_marks_are_visible_and_stored(bench, server: Server) -> None:
@@ -454,21 +414,6 @@ def test_selected_words_become_evidence_of_the_label(bench, server: Server) -> N
     assert evidence.block == "response-2"
 
 
-def test_an_answer_that_is_no_change_adds_no_row_and_undo_still_works(bench, server: Server) -> None:
-    page = bench()
-    press(page, "1", "Enter")
-    saved(page)
-    page.get_by_role("radio", name="Response 1 is better").focus()
-    press(page, "ArrowDown", "1")
-    saved(page)
-    assert given() == [(1, 1)]
-    assert not rows(DraftRow)
-    press(page, "u")
-    saved(page)
-    assert given() == [(1, 1), (1, None)]
-    assert page.locator(".notice").count() == 0
-
-
 # ---- the reveal ----------------------------------------------------------------------------------------------------
 
 
@@ -496,13 +441,6 @@ def test_the_key_reaches_the_debate_with_a_disagreement(bench) -> None:
     page.locator(".reveal table").nth(1).wait_for()
     press(page, "d")
     assert page.locator(".turnshown").inner_text().startswith("j1")
-
-
-def test_every_stance_of_a_debate_of_forty_rounds_is_in_the_reveal(bench) -> None:
-    page = bench(item="8")
-    press(page, "1", "Enter")
-    page.locator(".reveal table").wait_for()
-    assert page.locator(".stance").count() == 5 * 41
 
 
 # ---- reading -------------------------------------------------------------------------------------------------------

@@ -143,13 +143,6 @@ def test_a_link_opens_the_criterion_that_it_names(mounted) -> None:
 # Weights.
 
 
-def test_the_page_opens_the_queue_of_weights_and_shows_nothing_itself(mounted) -> None:
-    prepare_sample("dna_eval")
-    app = switch_to("label/weights")
-    assert mounted == [{"study": "s", "kind": "weights"}]
-    assert page_text(app).strip() == "Your labels are saved under this name."
-
-
 # AIUs.
 
 

@@ -80,16 +80,6 @@ def test_a_request_that_is_sent_again_changes_nothing_and_gets_the_same_answer(a
     assert "reveal" in first[1]
 
 
-def test_a_batch_half_of_which_is_new_is_completed(ann, engine):
-    one, two, *_ = ann.tasks()
-    first = ann.action("label", one, value=1)
-    ann.send(first)
-    ann.after = 0
-    results = ann.send(first, ann.action("label", two, value=2))
-    assert [result["status"] for result in results] == ["accepted", "accepted"]
-    assert [row.value for row in stored(engine)] == [1, 2]
-
-
 def test_actions_that_follow_unknown_ones_are_refused_until_they_are_a_first_request(ann, engine):
     task = ann.tasks()[0]
     action = ann.action("label", task, value=1) | {"seq": 17}
@@ -353,16 +343,6 @@ def test_a_target_that_was_deleted_meanwhile_is_refused_in_one_sentence(ann, eng
     assert (result["status"], result["message"]) == ("rejected", "This item is not in the queue.")
 
 
-def test_history_names_the_value_before_and_after(ann):
-    task = ann.tasks()[0]
-    ann.label(task, 1, reason="a")
-    ann.label(task, 2, base="1", reason="b")
-    newest = ann.history()["undo"][-1]
-    assert (newest["type"], newest["task"], newest["target"]) == ("label", task["id"], task["targets"][0]["id"])
-    assert newest["before"] == {"value": 1, "reason": "a", "evidence": []}
-    assert newest["after"] == {"value": 2, "reason": "b", "evidence": []}
-
-
 def test_what_one_page_left_unsent_is_carried_out_by_another_page_of_the_study(ann, engine):
     task = ann.tasks()[0]
     ann.queue = "scores"
@@ -467,11 +447,6 @@ def test_a_value_is_stored_as_the_scale_s_own_category(ann, engine):
     assert ann.label(task, 1.0, guidelines=0)["status"] == "accepted"
     assert type(stored(engine)[0].value) is int
     assert ann.label(task, True, base="1")["status"] == "rejected"
-
-
-def test_a_reason_that_is_too_long_is_named(ann):
-    result = ann.label(ann.tasks()[0], 1, reason="x" * 20_001)
-    assert (result["status"], result["message"]) == ("rejected", "The reason is longer than 20,000 characters.")
 
 
 def test_a_restored_label_has_its_guidelines_and_adds_no_seconds(ann, engine):

@@ -14,9 +14,8 @@ from storage.labelling import adjudication, queue
 from storage.labels import labels
 from storage.studies import studies
 from storage.transfer import imports
-from tests.conftest import make_item, make_target
+from tests.conftest import make_target
 from tests.core.protocols.critiques import make_complete_item
-from tests.pages.test_queries import statements_of
 from tests.sessions import read, write
 from tests.storage.critique_studies import import_study
 from tests.storage.labelling.workbench import listed_cases, set_rules
@@ -183,33 +182,6 @@ def test_who_has_opened_a_case_is_no_longer_blind(engine):
     with writing(engine) as session:
         label = store_label(session, studies.get(session, "s").id, make_target(), "dan", 1)
     assert not label.blind
-
-
-def test_the_number_of_queries_does_not_grow_with_the_cases(engine):
-    save(engine, "item 0", 1, 2)
-    decide(engine, "item 0", 1)
-    cases(engine)  # the first one reads all labels, the next ones only newer labels
-    save(engine, "item 1", 1, 2)
-    decide(engine, "item 1", 1)
-    of_two = len(statements_of(engine, lambda: cases(engine)))
-    save(engine, "item 2", 1, 2)
-    decide(engine, "item 2", 1)
-    assert len(statements_of(engine, lambda: cases(engine))) == of_two
-
-
-def test_equal_values_in_any_order_have_the_priority_of_each_alone(engine):
-    """The order compares equal values once; each case alone gives the same, whether it is contested or not."""
-    given = {"item 0": (1, 2, 2), "item 1": (2, 1, 2), "item 2": (1, 1), "item 3": (0, 1, 2)}
-    imports.import_records(engine, "s", [ItemRecord(item=make_item("item 3"))])
-    for item, values in given.items():
-        save(engine, item, *values)
-    traces = [a_trace("item 1"), a_trace("item 0", a_turn(), a_verdict("agreed", (2, 1, 2)))]
-    imports.import_records(engine, "s", [RUN, *traces])
-    found = cases(engine)
-    assert {case.target.item for case in found} == {"item 0", "item 1", "item 3"}
-    alone = [read(engine, adjudication.find_case, stored_study(engine), "eve", case.id) for case in found]
-    assert [case.priority for case in alone] == sorted((case.priority for case in alone), reverse=True)
-    assert all(case.is_contested for case in alone)
 
 
 def test_undecided_cases_are_counted_with_those_that_have_new_labels(engine):

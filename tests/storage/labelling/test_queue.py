@@ -130,16 +130,6 @@ def test_a_target_is_free_again_when_its_lease_expires(engine):
     assert claim(engine, queue, "bob", overlap=1) == claimed
 
 
-def test_a_lease_has_ended_at_its_last_moment(engine):
-    queue = debates(engine, 1)
-    claim(engine, queue, "ann", overlap=1)
-    with writing(engine) as session:
-        [(target_id, until)] = session.execute(select(LeaseRow.target_id, LeaseRow.until)).all()
-        work = open_context(session, "disagreements", "s", "bob")
-        claims._delete_expired(session, find_tasks(session, work, [target_id])[0], until)
-        assert session.scalars(select(LeaseRow.id)).all() == []
-
-
 def test_a_new_and_a_renewed_lease_last_as_many_minutes_as_the_study_says(engine):
     queue = debates(engine, 1)
     set_rules(engine, lease_minutes=7)
@@ -307,13 +297,6 @@ def items(engine, annotator="ann", **fields):
     work, listed = client.work(), client.tasks(**fields)
     with reading(engine) as session:
         return [targets.get(session, work.ids.decode("t", task["id"])).item for task in listed]
-
-
-def test_everybody_labels_a_study_without_names():
-    rules = StudyRules(groups={"math": ("ann",)})
-    assert is_assigned(StudyRules(), "zoe", "math")
-    assert [is_assigned(rules, who, "math") for who in ("ann", "bob")] == [True, False]
-    assert is_assigned(rules, "bob", "dialog") and is_assigned(rules, "bob", None)
 
 
 def test_named_annotators_label_what_no_group_labels():

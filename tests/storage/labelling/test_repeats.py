@@ -1,8 +1,6 @@
 """Repeats: targets that an annotator labelled before, which look like all others and count in no other figure."""
 
 import io
-import itertools
-import random
 from dataclasses import asdict
 from datetime import UTC, timedelta
 
@@ -14,7 +12,7 @@ from core.formats.records import AdjudicationRecord
 from core.labels import Adjudication, Target
 from storage.db.connections import reading, writing
 from storage.db.tables import LabelRow, RepeatDraftRow, RepeatRow, now
-from storage.labelling import claims, home
+from storage.labelling import claims
 from storage.labelling.queue_view import LABELS_SINCE
 from storage.labels import labels, targets
 from storage.reports import agreement, annotators
@@ -95,20 +93,6 @@ def test_labels_of_an_earlier_day_are_repeated_too(study):
     assert [task["number"] for task in ann.tasks(count=60)] == [*range(6, 43)]
 
 
-def test_repeats_are_spread_over_the_tasks_that_a_browser_asks_for_at_once(study):
-    set_rules(study, repeat_share=0.2)
-    ann = Client(study)
-    for task in ann.tasks(count=25):
-        ann.label(task)
-    ids = ann.work().ids
-    ahead = [ids.decode("t", task["id"]) < 0 for task in ann.tasks(count=60)]
-    places = [place for place, is_repeat in enumerate(ahead) if is_repeat]
-    assert sum(ahead) == 5, "20 of the 40 will have 20 labels after them, and 5 have now"
-    assert all(later - earlier >= 4 for earlier, later in itertools.pairwise(places[:4]))
-    _, early = work_through(Client(study, "bob"), lambda task: 1, count=31)
-    assert len(early) >= 2, "nor are they put off while tasks are asked for one by one"
-
-
 def test_no_field_tells_a_repeat_from_another_target(study):
     ann = Client(study)
     first, repeat = next_repeat(ann)
@@ -171,34 +155,6 @@ def figures(engine):
     file = io.StringIO()
     tiebreak.write((one for one in exports.export_records(engine, study) if one.type != "repeat"), file)
     return [asdict(row) for row in agreement.rows(engine, study, "all")], gold, summaries, file.getvalue()
-
-
-def test_who_repeats_exactly_agrees_and_who_answers_at_random_does_not_and_no_figure_changes(study):
-    rng = random.Random(4)
-    set_rules(study, repeat_share=0.0)
-    for name in ("exact", "random"):
-        client = Client(study, name)
-        for task in client.tasks(count=60):
-            client.label(task, rng.choice((1, 2)))
-    before = figures(study)
-    set_rules(study, repeat_share=0.2)
-    with reading(study) as session:
-        first = {(row.target_id, row.annotator_id): row.value for row in session.scalars(select(LabelRow))}
-    for name in ("exact", "random"):
-        client = Client(study, name, name="c-2")
-        ids, owner = client.work().ids, client.work().annotator_id
-        for task in client.tasks(count=60):
-            value = first[-ids.decode("t", task["id"]), owner]
-            client.label(task, value if name == "exact" else rng.choice((0, 1, 2)))
-    found = shares(study)
-    assert (found["exact"].hits, found["exact"].n) == (5, 5)
-    assert found["random"].n == 5 > 4 > found["random"].hits
-    set_rules(study, repeat_share=0.0)
-    assert figures(study) == before
-    with reading(study) as session:
-        assert {one.annotator: one.repeats for one in annotators.results(session, studies.get(session, "s"))} == found
-        (summary,) = home.summaries(session, studies.get(session, "s"), "exact")
-        assert summary.done == 40
 
 
 # Hidden checks: adjudicated targets in every queue that look like all others

@@ -1,7 +1,5 @@
 """Prefetched tasks: blind, in the annotator's own order, and claiming nothing."""
 
-import json
-
 import pytest
 from pydantic import ValidationError
 
@@ -14,7 +12,7 @@ from storage.db.connections import reading, writing
 from storage.db.opaque_ids import OpaqueIds
 from storage.labelling import effects, tasks, training
 from storage.labelling.actions import perform
-from storage.labelling.context import Unknown, find_task, open_context
+from storage.labelling.context import find_task, open_context
 from storage.labels import labels
 from storage.studies import studies
 from storage.transfer import imports, samples
@@ -64,15 +62,6 @@ def test_a_queue_without_a_task_says_why(engine, ann):
     assert ann.progress()["nothing"] == "unassigned"
 
 
-def test_a_blind_task_holds_no_item_id_system_opinion_or_label_of_others(ann, engine):
-    bob = Client(engine, annotator="bob")
-    bob.label(bob.tasks()[0], 2, reason="bob's secret reason")
-    sent = json.dumps(ann.tasks())
-    for hidden in ("item 0", "j0", "j1", "bob", "secret", "disputed", "system"):
-        assert hidden not in sent.replace("Which is better for item 0?", ""), hidden
-    assert all(target["reveal"] is None for task in ann.tasks() for target in task["targets"])
-
-
 def test_labelled_skipped_and_full_targets_are_not_in_the_queue_and_are_in_their_tabs(ann, engine):
     set_rules(engine, overlap=1)
     labelled, skipped, taken, *rest = ann.tasks()
@@ -110,19 +99,6 @@ def test_a_reply_says_whether_it_has_the_task_of_the_link(ann, engine):
     assert found == [(True, 1, False), (True, 1, False), (False, 1, False)]
 
 
-def test_a_target_that_nobody_has_labelled_or_stored_has_no_entry(ann, engine):
-    for task in ann.tasks():
-        ann.label(task, 1)
-    work = ann.work()
-    with reading(engine) as session:
-        task = find_task(session, work, ann.tasks(tab="done")[0]["id"])
-        new = task.target.model_copy(update={"part": "new"})
-        entries = tasks.Entries(session, work, {task: [task.target, new]})
-    own, other = entries.of_target(task, task.target), entries.of_target(task, new)
-    assert (own["version"], own["standing"]["value"], other["version"], other["standing"]) == ("1", 1, "0", None)
-    assert own["standing"]["at"] in {row.at.isoformat() for row in stored(engine) if row.target_id == task.id}
-
-
 def test_a_link_begins_with_its_item(ann):
     last = ann.tasks()[-1]
     assert ann.tasks(first=last["id"])[0]["id"] == last["id"]
@@ -131,28 +107,6 @@ def test_a_link_begins_with_its_item(ann):
     assert linked["above"][-1]["text"] == f"Which is better for {item}?"
     ann.label(linked, 1)
     assert ann.tasks(first=item)[0]["id"] == linked["id"]
-
-
-def test_a_task_has_the_content_of_its_item(ann):
-    task = ann.tasks(first="item 3")[0]
-    assert (task["panel"], task["question"], task["scenario"]) == (
-        "choice",
-        "Which response is better on helpfulness?",
-        "math",
-    )
-    assert sorted((block["id"], block["text"]) for block in task["columns"]) == [
-        ("response-1", "this"),
-        ("response-2", "that"),
-    ]
-    assert [option["value"] for option in task["targets"][0]["options"]] == [*task["shown"], 0]
-
-
-def test_an_item_with_an_image_has_an_address_without_its_path(engine):
-    responses = (Response(text="a", image="gpt/one.png"), Response(text="b"))
-    item = make_item("pictures", responses=responses)
-    imports.import_records(engine, "s", [ItemRecord(item=item), RUN, a_trace("pictures")])
-    (block,) = (one for one in Client(engine).tasks()[0]["columns"] if one["id"] == "response-1")
-    assert "gpt" not in json.dumps(block) and block["image"]["url"].startswith("/api/label/image?")
 
 
 def test_a_reveal_in_the_history_is_recorded_as_seen(ann, engine):
@@ -178,14 +132,6 @@ def test_a_reveal_has_the_opinions_of_its_own_debate(engine):
     for name, values in last.items():
         (grid,) = ann.label(ann.tasks(first=name)[0], 1)["reveal"]["stances"]
         assert [judge["turns"][-1]["value"] for judge in grid["judges"]] == list(values)
-
-
-def test_unknown_queues_and_studies_are_one_sentence(engine):
-    debates(engine, 1)
-    with writing(engine) as session:
-        for name, study in (("everything", "s"), ("disagreements", "none")):
-            with pytest.raises(Unknown, match="There is no"):
-                open_context(session, name, study, "ann")
 
 
 def test_the_sample_of_every_kind_can_be_labelled(engine):
@@ -274,18 +220,6 @@ def test_titles_colours_and_keys_are_those_of_the_places_and_blocks_and_values_t
         ("2", 1, "Response 2 is better", "response-2"),
         ("0", 0, "Neither is better", "tie"),
     ]
-
-
-def test_the_key_1_stores_the_response_that_was_first_with_the_order(labeller, engine):
-    tasks = labeller.tasks(count=60)
-    for task in tasks:
-        evidence = [{"block": task["columns"][0]["id"], "start": 0, "end": 4}]
-        assert press(labeller, task, "1", evidence=evidence)["status"] == "accepted"
-    rows = stored(engine)
-    assert [row.value for row in rows] == [task["shown"][0] for task in tasks]
-    assert [row.shown for row in rows] == [task["shown"] for task in tasks]
-    assert [row.evidence[0]["block"] for row in rows] == [f"response-{row.value}" for row in rows]
-    assert {1, 2} == {row.value for row in rows}
 
 
 def test_a_key_pressed_before_a_change_of_the_rule_means_what_was_on_the_screen(labeller, engine):
@@ -378,9 +312,3 @@ def test_the_reason_of_a_training_item_refers_to_the_responses_where_they_are_sh
     feedback = press(labeller, task, "1")["feedback"]
     assert feedback["correct"] and feedback["references"] == [{"start": 0, "end": 10, "column": "response-2"}]
     assert task["columns"][0]["id"] == "response-2" and task["columns"][0]["title"] == "Response 1"
-
-
-def test_the_system_that_the_sample_lists_first_is_first_in_half_of_the_tasks_of_two_annotators(engine):
-    imports.import_records(engine, "s", tiebreak.read(samples.path()))
-    orders = [first_texts(Client(engine, name).tasks(count=60)) for name in ("newcomer 1", "newcomer 2")]
-    assert [sum(first == number for order in orders for first in order.values()) for number in (1, 2)] == [12, 12]

@@ -301,29 +301,6 @@ def test_aius_of_a_training_item_are_not_edited_and_others_come_later(engine, cr
     assert edit["message"] == "The training comes first."
 
 
-def test_a_decided_critique_is_a_hidden_check(engine, critiques):
-    with writing(engine) as session:
-        for target in aius_of(0):
-            store_label(session, critiques.id, target, "bob", True)
-    decision = {"value": True, "rule": "imported", "reason": "", "adjudicator": "owner"}
-    rulings = [Adjudication(target=target, **decision) for target in aius_of(0)]
-    set_rules(engine, check_share=0.4)
-    ann = Client(engine, queue="aius")
-    assert len(ann.tasks()) == 1, "the other one is complete"
-    imports.import_records(engine, "s", [AdjudicationRecord(ruling=ruling) for ruling in rulings])
-    tasks = ann.tasks()
-    checked = next(task for task in tasks if _is_of(ann, task, "c1"))
-    assert len(tasks) == 2
-    assert checked["claim"] == "free"
-    assert [result["status"] for result in answer(ann, checked, True, False, True)] == ["accepted"] * 3
-    found = read(engine, annotators.results, stored_study(engine))
-    assert [(one.annotator, one.checks.hits, one.checks.n) for one in found] == [("ann", 2, 3), ("bob", 3, 3)]
-
-
-def _is_of(client: Client, task, critique: str) -> bool:
-    return read(client.engine, targets.get, client.work().ids.decode("t", task["id"])).part == critique
-
-
 @pytest.mark.parametrize(("given", "correct"), [(65.0, True), (66.0, False)])
 def test_weights_are_right_within_the_tolerance_of_the_study(engine, given, correct):
     records = [ItemRecord(item=make_item(name)) for name in ("i", "j")]
