@@ -37,11 +37,7 @@ def draw_figures(study: Study, annotator_id: int, name: str, summaries: list[hom
     columns = st.columns(4)
     columns[0].metric(_("To do"), f"{sum(summary.todo for summary in summaries):,}")
     columns[1].metric(_("Done"), f"{sum(summary.done for summary in summaries):,}")
-    parts = [] if today.per_hour is None else [_("{n} per hour", n=round(today.per_hour))]
-    if today.median_seconds is not None:
-        parts.append(_("median {seconds} s of {n}", seconds=round(today.median_seconds), n=number(today.timed)))
-    parts += [_("{n} days in a row", n=today.streak)] if today.streak > 1 else []
-    pace = " · ".join(parts) or None
+    pace = None if today.per_hour is None else _("{n} per hour", n=round(today.per_hour))
     plain: Any = {"delta_color": "off", "delta_arrow": "off"}
     hint = _("A pause counts as at most 30 seconds.")
     columns[2].metric(_("Labelled today"), f"{today.labels:,}", pace, help=hint, **plain)

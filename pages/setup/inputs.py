@@ -1,6 +1,5 @@
 """The inputs of new runs that people edit: references, aspects, and AIUs that were extracted again."""
 
-import re
 from functools import partial
 
 import streamlit as st
@@ -150,7 +149,6 @@ def _draw_pairs(proposals: list[Proposal], least: float, key: str) -> list[Propo
                 "Same": match.similarity >= least,
                 "Standing": match.old.text,
                 "New": match.new.text,
-                "Different words": ", ".join(different_words(match.old.text, match.new.text)),
                 "Alike": match.similarity,
                 "Item": reextraction.item,
                 "Critique": reextraction.critique,
@@ -159,7 +157,7 @@ def _draw_pairs(proposals: list[Proposal], least: float, key: str) -> list[Propo
         ],
         hide_index=True,
         key=key,
-        disabled=["Standing", "New", "Different words", "Alike", "Item", "Critique"],
+        disabled=["Standing", "New", "Alike", "Item", "Critique"],
         column_config={
             "Same": st.column_config.CheckboxColumn(width="small"),
             "Standing": st.column_config.TextColumn(width=330),
@@ -168,12 +166,6 @@ def _draw_pairs(proposals: list[Proposal], least: float, key: str) -> list[Propo
         },
     )
     return [proposal for proposal, row in zip(proposals, edited, strict=True) if row["Same"]]
-
-
-def different_words(first: str, second: str) -> list[str]:
-    """Return the words that only one of two texts has, in their order."""
-    words = [re.findall(r"\w+", text.casefold()) for text in (first, second)]
-    return list(dict.fromkeys(word for word in (*words[0], *words[1]) if (word in words[0]) != (word in words[1])))
 
 
 def _draw_replacement(

@@ -54,18 +54,15 @@ def draw_page(study: Study) -> None:
 
 
 def find(study: Study, text: str, area: Area, after: Place) -> tuple[list[Match], Place | None]:
-    """Return the matches of a page, and the place of the next one; shows how many of the turns are searched."""
+    """Return the matches of a page, and the place of the next one."""
     found: list[Match] = []
     next: Place | None = after
-    progress = st.empty()
-    while next is not None and len(found) < PAGE:
-        with connections.reading(resources.engine()) as session:
-            part = search.find(session, study.id, text, area, after=next, limit=PAGE - len(found), turns=TURNS_AT_ONCE)
-            last = search.last_trace(session) if part.next is not None and area == "turns" else 0
-        found, next = found + part.matches, part.next
-        if next is not None and last:
-            progress.progress(min(1.0, next[0] / last), f"Searching the turns … {len(found)} found")
-    progress.empty()
+    with st.spinner("Searching …"):
+        while next is not None and len(found) < PAGE:
+            left = PAGE - len(found)
+            with connections.reading(resources.engine()) as session:
+                part = search.find(session, study.id, text, area, after=next, limit=left, turns=TURNS_AT_ONCE)
+            found, next = found + part.matches, part.next
     return found, next
 
 

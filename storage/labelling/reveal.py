@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from urllib.parse import urlencode
 
 from pydantic import ValidationError
-from rapidfuzz import fuzz
 from sqlalchemy import Integer, bindparam, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
@@ -38,8 +37,6 @@ REFERENCE = re.compile(
 )
 # Minimum length of a quotation; a shorter one may occur by chance.
 QUOTATION = re.compile(r"“([^”]{8,300})”|\"([^\"]{8,300})\"|«([^»]{8,300})»")
-# The minimum similarity, in percent, of a quotation and the quoted passage.
-SIMILAR = 90.0
 REASON_LENGTH = 200
 
 
@@ -63,26 +60,14 @@ def find_references(text: str, shown: Sequence[int], responses: int, block: str 
 
 
 def find_quotations(text: str, item: Item) -> Iterator[Json]:
-    """Yield the passages of the responses that a judge quotes, allowing a few different characters."""
+    """Yield the passages of the responses that a judge quotes word by word."""
     for match in QUOTATION.finditer(text):
         quotation = next(group for group in match.groups() if group)
-        passages = [_locate(quotation, number, response.text) for number, response in enumerate(item.responses, 1)]
-        located = [passage for passage in passages if passage is not None]
-        if located:
-            yield max(located, key=lambda pair: pair[0])[1]
-
-
-def _locate(quotation: str, number: int, text: str) -> tuple[float, Json] | None:
-    """Return the similarity and the place of a quotation in a response; None if it does not occur."""
-    exact = text.find(quotation)
-    if exact >= 0:
-        return 101.0, {"block": f"response-{number}", "start": exact, "end": exact + len(quotation)}
-    if len(text) < len(quotation):  # the alignment would find the text in the quotation
-        return None
-    alignment = fuzz.partial_ratio_alignment(quotation, text, score_cutoff=SIMILAR)
-    if alignment is None:
-        return None
-    return alignment.score, {"block": f"response-{number}", "start": alignment.dest_start, "end": alignment.dest_end}
+        for number, response in enumerate(item.responses, 1):
+            start = response.text.find(quotation)
+            if start >= 0:
+                yield {"block": f"response-{number}", "start": start, "end": start + len(quotation)}
+                break
 
 
 # Judges' answers about AIUs, critiques and refined answers. To be sent after the annotator's own label only.

@@ -4,7 +4,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta, tzinfo
+from datetime import date, datetime, tzinfo
 from statistics import fmean, median
 from typing import Any, Self
 
@@ -104,10 +104,6 @@ class Pace:
     """Labels whose time is known."""
     seconds: float
     """Active time of the timed labels: pauses count 30 s at most."""
-    streak: int = 0
-    """Of one day: the days in a row up to it that have labels."""
-    median_seconds: float | None = None
-    """Of one day: the median over its timed labels."""
 
     @property
     def per_hour(self) -> float | None:
@@ -281,15 +277,12 @@ def pace_of_day(session: Session, study_id: int, annotator_id: int, zone: tzinfo
         .where(col(LabelRow.value).is_not(None), col(LabelRow.at).is_not(None))
     )
     dated = [(at.astimezone(zone).date(), target, seconds) for target, seconds, at in session.execute(query) if at]
-    days = {day for day, *_ in dated}
     rows = [(target, seconds) for day, target, seconds in dated if day == today]
-    streak = next(n for n in range(len(days) + 1) if today - timedelta(n) not in days)
     timed: dict[int, float] = defaultdict(float)
     for target, seconds in rows:
         if seconds is not None:
             timed[target] += seconds
-    times = list(timed.values())
-    return Pace(len({target for target, _ in rows}), len(times), sum(times), streak, median(times) if times else None)
+    return Pace(len({target for target, _ in rows}), len(timed), sum(timed.values()))
 
 
 def changes(session: Session, study_id: int, events: Sequence[LabelEvent]) -> dict[str, Changes]:

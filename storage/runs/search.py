@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from sqlalchemy import ColumnElement, Text, exists, func, literal, select, tuple_
+from sqlalchemy import ColumnElement, Text, exists, literal, select, tuple_
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
@@ -116,11 +116,6 @@ def parse_place(text: str) -> Place:
 def format_place(place: Place) -> str:
     """Return a place as a text for an address."""
     return f"{place[0]}.{place[1] + 1}"
-
-
-def last_trace(session: Session) -> int:
-    """Return the highest number of a trace with a turn, in which a search of turns ends; 0 if there is none."""
-    return session.scalar(select(func.max(col(EventRow.trace_id)))) or 0
 
 
 def shown_targets(session: Session, matches: Collection[Match], viewer: str | None) -> list[Target]:

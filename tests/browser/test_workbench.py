@@ -12,7 +12,7 @@ from core.formats.records import ItemRecord, Record
 from core.labels import Label
 from pages.parts import resources
 from storage.db.connections import reading, writing
-from storage.db.tables import LabelRow, MarkRow, Table
+from storage.db.tables import LabelRow, Table
 from storage.labels import labels
 from storage.studies import studies
 from storage.transfer import imports
@@ -162,26 +162,6 @@ def test_80_labels_with_late_and_lost_acknowledgements_are_80_right_rows(bench, 
     assert given() == [(place, int(key)) for place, key in enumerate(keys, 1)]
 
 
-def test_undo_and_redo_reach_back_behind_a_reload(bench) -> None:
-    page, keys = bench(), ["1", "2", "0", "1", "2"]
-    for key in keys:
-        press(page, key, "Enter", "Enter", every=0.1)
-    press(page, "u", "u", every=0.1)
-    saved(page)
-    page.reload()
-    start(page)
-    press(page, "u", "u", "u", every=0.1)
-    saved(page)
-    assert number(page) == 1 and chosen(page) == "1"
-    assert [value for _, value in given()[5:]] == [None] * 5
-    press(page, *["Shift+U"] * 5, every=0.1)
-    saved(page)
-    assert dict(given()) == dict(enumerate(map(int, keys), 1))
-    page.reload()
-    start(page)
-    assert page.locator(".count").inner_text().startswith("5 of 19")
-
-
 def test_enter_and_a_digit_right_after_it_labels_the_new_item(bench) -> None:
     page = bench()
     press(page, "1", "Enter", every=0.05)
@@ -248,17 +228,6 @@ def test_a_draft_survives_a_reload_and_the_browser_and_is_no_label(bench, visit)
         assert shown.locator(".reason").input_value() == "not yet"
         assert shown.locator(".reveal").is_hidden()
     assert given() == []
-
-
-def test_seconds_without_a_connection_lose_nothing(bench, server: Server) -> None:
-    page = bench(quick=True)
-    page.context.set_offline(True)
-    keys = rhythm(25)
-    press(page, *keys, every=0.2)
-    assert state(page, "bench.outbox.waiting") == 25
-    page.context.set_offline(False)
-    saved(page)
-    assert given() == [(place, int(key)) for place, key in enumerate(keys, 1)]
 
 
 def test_labels_that_were_not_sent_are_sent_by_the_next_visit_and_not_shown_again(bench, server: Server) -> None:
@@ -371,23 +340,6 @@ def test_guidelines_stand_beside_the_item_and_the_keys_go_on(bench, server: Serv
     saved(page)
     assert page.get_by_role("region", name="Guidelines").count() == 0, "it would cover the reveal"
     assert given() == [(1, 1)]
-
-
-def test_marks_are_visible_and_stored(bench, server: Server) -> None:
-    page = bench()
-    press(page, "f", "n")
-    page.keyboard.type("Is this a duplicate?")
-    press(page, "Control+Enter")
-    saved(page)
-    assert page.locator(".itemmarks").inner_text() == "⚑ flagged · ✎ note"
-    press(page, "s")
-    saved(page)
-    assert {(row.mark, row.text, row.on) for row in rows(MarkRow)} == {
-        ("flag", "", True),
-        ("note", "Is this a duplicate?", True),
-        ("skip", "", True),
-    }
-    assert page.locator(".count").inner_text() == "0 of 19 · 1 skipped · 1 flagged"
 
 
 def test_selected_words_become_evidence_of_the_label(bench, server: Server) -> None:

@@ -91,7 +91,8 @@ def draw_samples(
             hoverinfo="text",
         )  # fmt: skip
     if numeric and verdict is not None and isinstance(verdict.value, int | float):
-        figure.add_vline(verdict.value, line_dash="dash", annotation_text=f"<b>mean {verdict.value:.2f}</b>")
+        label = {"text": f"<b>mean {verdict.value:.2f}</b>", "yanchor": "bottom", "y": 1}
+        figure.add_vline(verdict.value, line_dash="dash", annotation=label)
     charts.apply_layout(figure, "", 330, legend=bool(raters))
     figure.update_layout(bargap=0.2)
     figure.update_yaxes(title="samples", nticks=4)

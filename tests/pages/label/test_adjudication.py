@@ -13,7 +13,7 @@ from storage.transfer.participation import stored_records
 from tests.conftest import make_item, make_label, make_target
 from tests.core.test_remote_images import picture
 from tests.pages.visits import page_text, prepare_copy, prepare_study, study_session, visit
-from tests.storage.shared import RUN, a_trace, store_label
+from tests.storage.shared import RUN, a_trace
 from tests.storage.test_transcripts import RECORDS
 
 EVIDENCE = Evidence(block="response-1", start=0, end=3)
@@ -117,21 +117,6 @@ def test_a_decision_against_everybody_asks_for_a_reason_and_keeps_the_choice(con
     assert gold()["item 1"] == (0, "adjudicated", "Expert decision: the same text")
 
 
-def test_a_decision_of_somebody_else_meanwhile_is_overruled_on_purpose_only(contested):
-    page = visit("label/adjudication", "eve", case=case_id("item 0"))
-    press(page, "Response 2 is better")
-    with study_session() as (session, study):
-        decided = {"rule": "Guidelines", "reason": "", "adjudicator": "dee"}
-        labels.adjudicate(session, study.id, make_target("item 0"), 1, **decided)
-    page.text_area(key=f"reason_{case_id('item 0')}").set_value("section 3")
-    page.button(key="decide").click().run()
-    assert [error.value for error in page.error] == ["dee has decided 1 meanwhile."]
-    assert "dee" in page.success[0].value
-    assert gold()["item 0"][0] == 1
-    page.button(key="decide").click().run()
-    assert gold()["item 0"] == (2, "adjudicated", "Expert decision: section 3")
-
-
 def test_a_step_is_decided_beside_its_transcript_as_a_whole_number():
     target = Target(item="a", kind="answer", criterion=FIRST_WRONG_STEP, part="1")
     given = [
@@ -154,20 +139,6 @@ def test_an_own_label_and_a_case_of_another_study_cannot_be_decided(contested):
     assert "Decide" not in buttons(page)
     page = visit("label/adjudication", "eve", case="999")
     assert "no such case" in page.error[0].value
-
-
-def test_new_labels_are_listed_and_the_decision_stays(contested):
-    with study_session() as (session, study):
-        for value, who in ((2, "eve"), (1, "fay")):
-            labels.adjudicate(
-                session, study.id, make_target("item 0"), value, rule="Guidelines", reason="so", adjudicator=who
-            )
-        store_label(session, study.id, make_target("item 0"), "dan", 2)
-    page = visit("label/adjudication", "eve", state="New labels since")
-    assert page.dataframe[0].value["New labels"].tolist() == [1]
-    page = visit("label/adjudication", "eve", state="New labels since", case=case_id("item 0"))
-    assert "New labels since: 1" in page_text(page)
-    assert gold()["item 0"][0] == 1
 
 
 def test_an_unclear_guideline_is_a_note(contested):

@@ -37,7 +37,6 @@ from tests.storage.shared import (
     a_trace,
     a_turn,
     a_verdict,
-    store_label,
     verdict_on_criteria,
 )
 
@@ -98,21 +97,6 @@ def test_a_link_to_a_page_shows_its_rows_and_a_changed_filter_the_first(numbers)
     page.text_input(key="name").input("item").run()
     assert "after" not in page.query_params
     assert list(page.dataframe[0].value["Item"]) == [f"item {n}" for n in numbers[:50]]
-
-
-def test_matching_traces_are_not_counted_again_for_the_next_page(numbers, monkeypatch):
-    counted = []
-    count = traces.count_by_run
-    monkeypatch.setattr(traces, "count_by_run", lambda *chosen: counted.append(chosen) or count(*chosen))
-    page = visit("watch/traces", name="item 1")
-    assert "31 traces" in page_text(page) and len(counted) == 1
-    page.text_input(key="name").input("item").run()
-    page.button(key="chevron_right").click().run()
-    assert "120 traces" in page_text(page) and len(counted) == 2
-    with connections.writing(resources.engine()) as session:
-        store_label(session, 1, make_target("item 0"), "ann", 1)
-    page.run()
-    assert len(counted) == 3
 
 
 def test_an_unknown_contention_is_a_dash_with_its_reason():

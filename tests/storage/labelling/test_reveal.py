@@ -51,10 +51,8 @@ def test_a_quotation_is_located_in_the_response_with_code_points():
     assert text[passage["start"] : passage["end"]] == "costs nothing at all"
 
 
-def test_a_quotation_with_a_small_error_is_located_and_an_invented_one_is_not():
+def test_an_invented_quotation_is_not_located():
     item = make_item(responses=(Response(text="The lake is named after the architect."), Response(text="No.")))
-    [passage] = find_quotations('It writes "lake is named after an architect".', item)
-    assert passage["block"] == "response-1"
     assert list(find_quotations('It writes "a river of many colours".', item)) == []
 
 
