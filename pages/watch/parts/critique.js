@@ -54,7 +54,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
       const rationales = element("div", "more");
       row.judges.forEach((judge) => {
         const node = rationale(judge, names);
-        if (judge.reading) node.append(element("div", "source", judge.reading));
         if (judge.seq !== null) node.append(promptButton(judge.seq));
         rationales.append(node);
       });
@@ -75,7 +74,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
     );
     const right = element("div");
     const heading = element("div", "heading", part.question);
-    heading.append(element("div", "sub", part.counts));
     const list = element("div", "list");
     list.append(...part.rows.map((row) => drawRow(row, names)));
     right.append(heading, list);

@@ -140,7 +140,6 @@ def _part_data(
                 "problem": judgement.problem,
                 "evidence": judgement.evidence,
                 "reasoning": judgement.reasoning,
-                "reading": _describe_reading(judgement),
                 "seq": seq_by_job.get(judgement.job),
                 "pending": judgement.job in pending,
             }
@@ -158,29 +157,8 @@ def _part_data(
         else [],
         "placeholder": "Not written yet.",
         "question": "Is it factual? (precision)" if kind == "aiu_precision" else "Does the critique cover it? (recall)",
-        "counts": _count_values(kind, part_judgements),
         "rows": list(rows.values()),
     }
-
-
-def _describe_reading(judgement: AiuJudgement) -> str:
-    """Return `Read from a labelled answer`, or who read the reply; empty if nothing was read."""
-    source = turns.reading_source(judgement.turn) if judgement.turn is not None and judgement.value is not None else ""
-    by_parser = judgement.turn is not None and not judgement.turn.read_by
-    return f"Read from {source}" if source and by_parser else source[:1].upper() + source[1:]
-
-
-def _count_values(kind: Kind, task_judgements: Sequence[AiuJudgement]) -> str:
-    """Return `judge A: 5 of 7 factual` for each judge."""
-    names = list(dict.fromkeys(judgement.judge for judgement in task_judgements))
-    by_judge = {name: [judgement.value for judgement in task_judgements if judgement.judge == name] for name in names}
-    word = "factual" if kind == "aiu_precision" else "covered"
-    parts = []
-    for name, values in by_judge.items():
-        missing = values.count(None)
-        note = f", {missing} not judged" if missing else ""
-        parts.append(f"{name}: {values.count(True)} of {len(values) - missing} {word}{note}")
-    return " · ".join(parts) or "No AIUs yet."
 
 
 def _format_scores(scores: ScoreRange) -> str:

@@ -1,13 +1,11 @@
 """The view of a critique evaluation."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from core.critiques import Aiu, precision_target
+from core.critiques import precision_target
 from core.formats.records import ItemRecord
-from core.labels import Target
 from core.protocols.critique_baselines.protocol import (
     PAIRWISE_NAME,
     REFINEMENT_NAME,
@@ -16,9 +14,7 @@ from core.protocols.critique_baselines.protocol import (
     RefinementSettings,
     SingleSettings,
 )
-from core.protocols.metacritique.protocol import AiuJudgement, Job
-from core.trace import Turn, TurnCompleted
-from pages.watch.parts import critique as critique_view
+from core.trace import TurnCompleted
 from tests.core.protocols.critiques import make_complete_item, make_item, make_judges, run_scripted
 from tests.pages.visits import (
     label_is_blind,
@@ -30,8 +26,6 @@ from tests.pages.visits import (
     visit_trace,
 )
 from tests.storage.critique_studies import run_records
-
-JOB = Job("precision", "a", "c", Aiu(id="1", text="x"))
 
 
 @pytest.fixture
@@ -65,17 +59,6 @@ def test_an_unfinished_trace_shows_what_is_known() -> None:
     prepare_study([ItemRecord(item=make_item()), run, trace.model_copy(update={"events": half})])
     app = visit_trace("ladder")
     assert "P – · R – · F1 –" in page_text(app)
-
-
-def test_each_judgement_says_how_its_reply_was_read() -> None:
-    turn = Turn(speaker="a", step="precision", round=0, model="m", reply="True", reading=True, reading_rule="labelled")
-    judgement = AiuJudgement(
-        Target(item="i", kind="aiu_precision"), "a", "c", Aiu(id="1", text="x"), True, "", JOB, turn
-    )
-    assert critique_view._describe_reading(judgement) == "Read from a labelled answer"
-    stated = turn.model_copy(update={"read_by": "person: Ann B"})
-    assert critique_view._describe_reading(replace(judgement, turn=stated)) == "Stated by Ann B"
-    assert critique_view._describe_reading(replace(judgement, value=None, turn=None)) == ""
 
 
 # The view of critique ratings, comparisons and refinements
