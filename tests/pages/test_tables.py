@@ -8,7 +8,7 @@ import pytest
 from pages.parts import tables
 from tests.paths import ROOT
 
-FOR_SEVERAL = {"pages/label/home.py", "pages/setup/parts/study_form.py"}
+FOR_SEVERAL = {"pages/setup/parts/study_form.py"}
 """Their buttons act on several rows, which are selected with check boxes."""
 
 

@@ -5,8 +5,8 @@ import streamlit as st
 
 from core.labels import Value
 from pages.parts import paging
-from pages.parts.numbers import aspect_letter, format_value
-from pages.parts.text import escape_markdown, truncate
+from pages.parts.numbers import format_value
+from pages.parts.text import escape_markdown
 
 
 def test_an_escaped_name_is_one_line_without_formatting():
@@ -21,10 +21,6 @@ def test_an_address_in_a_name_is_no_link_and_a_code_no_icon():
     assert escape_markdown(":material/arrow_back: :streamlit:") == (
         r":small[\:]material/arrow\_back\: :small[\:]streamlit\:"
     )
-
-
-def test_a_long_text_is_truncated():
-    assert truncate("word " * 40, 20) == "word word word word…"
 
 
 @pytest.mark.parametrize(
@@ -42,10 +38,6 @@ def test_a_long_text_is_truncated():
 )
 def test_every_type_of_value_has_a_format(value: Value | None, text: str) -> None:
     assert format_value(value) == text
-
-
-def test_aspects_are_lettered_from_a() -> None:
-    assert [aspect_letter(index) for index in range(3)] == ["A", "B", "C"]
 
 
 def test_the_last_page_may_be_short_and_an_empty_list_has_one_page() -> None:

@@ -6,7 +6,7 @@ from streamlit.testing.v1 import AppTest
 from core.formats.records import CriterionRecord, ItemRecord, RunRecord, TraceRecord
 from core.items import Criterion
 from core.labels import Opinion
-from core.trace import ReplyExtracted, ReplyUnreadable, Turn, TurnCompleted, Verdict, VerdictReached, completed_turns
+from core.trace import ReplyUnreadable, Turn, TurnCompleted, Verdict, VerdictReached, completed_turns
 from pages.parts import resources
 from pages.watch.parts import turns
 from storage.db import connections
@@ -114,22 +114,6 @@ def test_both_replies_and_the_reason_of_the_second_request_are_shown():
     assert "Second request: it asks." in captions[start + 1] and captions[start + 2] == "Second reply"
 
 
-def test_the_reading_of_an_extractor_is_overruled_on_the_page():
-    trace = a_trace("item 0")
-    turn = Turn(speaker="judge", step="extraction", round=0, model="reader", reply="1", reading=1)
-    events = (trace.events[0], ReplyExtracted(ask=0, turn=turn), *trace.events[1:])
-    store(trace.model_copy(update={"events": events}))
-    (reply,) = list_unread(read=True)
-    page = visit("watch/unread", "zoe", show="Read since")
-    page.button_group(key=f"value_{reply.id}").set_value(2).run()
-    page.button(key=f"save_{reply.id}").click().run()
-    assert not page.error
-    assert trace_of("item 0").status == "agreed"
-    shown = page_text(page)
-    assert "stated by zoe" in shown
-    assert "Earlier readings: unreadable; **1**, read by the extractor reader." in shown.replace("\\", "")
-
-
 def test_any_reading_is_overruled_on_the_page_of_its_trace():
     prepare()
     trace = trace_of("readable")
@@ -149,17 +133,6 @@ def test_any_reading_is_overruled_on_the_page_of_its_trace():
     assert trace_of("readable").status == "no_verdict"
     page.button(key="undo").click().run()
     assert trace_of("readable").status == "agreed"
-
-
-def test_replies_are_paged_by_key(monkeypatch):
-    monkeypatch.setattr("storage.runs.outcomes.UNREAD_PAGE", 2)
-    prepare(5)
-    page = visit("watch/unread", "zoe")
-    ids = [reply.id for reply in list_unread()]
-    assert {f"save_{id}" for id in ids[:2]} == {str(b.key) for b in page.button if str(b.key).startswith("save_")}
-    page.button(key="chevron_right").click().run()
-    assert {f"save_{id}" for id in ids[2:4]} == {str(b.key) for b in page.button if str(b.key).startswith("save_")}
-    assert str(ids[1]) in page.query_params["after"]
 
 
 def test_a_trace_page_marks_the_passage_and_shows_the_notes():
