@@ -17,7 +17,6 @@ def draw_page(study: Study) -> None:
     """Draw the filters, the counts and one page of the replies."""
     filter = choose_filter(study)
     counts = resources.read(outcomes.count_unread, filter)
-    stated_values.draw_undo()
     if not counts:
         return empty_state(filter)
     total = numbers.format_count(sum(count.replies for count in counts), "reply", "replies")

@@ -125,7 +125,7 @@ def _find_ask(trace_id: int, number: int) -> Ask | None:
 
 
 def _save(trace_id: int, ask: int, annotator: str, value: object, sentence: str) -> None:
-    """Store a person's reading, None for no value, and offer to undo it."""
+    """Store a person's reading, None for no value."""
     try:
         with _writing(trace_id) as session:
             if value is None:
@@ -135,7 +135,7 @@ def _save(trace_id: int, ask: int, annotator: str, value: object, sentence: str)
     except NeedsCalls as error:
         st.warning(f"The value was not saved, since the verdict would need new calls. {error}", icon=":material/block:")
         return
-    st.session_state["stated"] = (trace_id, ask, sentence)
+    st.toast(f"Saved for {escape_markdown(sentence)}.", icon=":material/check:")
     st.rerun()
 
 
@@ -145,22 +145,8 @@ def _writing(trace_id: int) -> AbstractContextManager[connections.Session]:
     return permissions.writing(study_id, Permission.edit, f"reading of trace {trace_id}")
 
 
-def draw_undo(trace_id: int | None = None) -> None:
-    """Draw the last saved value, with a button that withdraws it; only that of a trace, if one is given."""
-    if "stated" not in st.session_state:
-        return
-    trace, ask, sentence = st.session_state["stated"]
-    if trace_id not in (None, trace):
-        return
-    with st.container(horizontal=True, vertical_alignment="center", key="stated_last"):
-        st.markdown(f":material/check: Saved for {escape_markdown(sentence)}", width="content")
-        if st.button("Undo", key="undo", icon=":material/undo:"):
-            _withdraw(trace, ask)
-
-
 def _withdraw(trace_id: int, ask: int) -> None:
     annotator = shell.require_annotator()
-    st.session_state.pop("stated", None)
     with _writing(trace_id) as session:
         stored_readings.withdraw(session, trace_id, ask, annotator)
     st.rerun()
@@ -183,7 +169,6 @@ def draw_section(trace: traces.Trace) -> None:
             st.caption("No reply of this trace was requested to state a value.")
             return
         st.caption("Every value that was read from a reply. A person can state another value; figures then use it.")
-        draw_undo(trace.id)
         number = st.selectbox(
             "Reply", list(asked), format_func=lambda ask: _title(asked[ask]), key=f"reading_of_{trace.id}"
         )

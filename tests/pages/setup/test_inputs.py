@@ -74,7 +74,6 @@ def test_pairs_of_aius_are_confirmed_for_all_items_at_once(ticks):
     page = visit("setup/inputs", "eve")
     page.selectbox(key="matches_run").set_value("second").run()
     assert len(page.dataframe[-1].value) == 2  # one pair of each item
-    assert set(page.dataframe[-1].value["Different words"]) == {"own, be, owned, by"}
     page.segmented_control(key="matches_ticks").set_value(ticks).run()
     if ticks == "none":
         assert page.button(key="matches_apply").disabled
