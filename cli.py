@@ -5,11 +5,6 @@ A command exits with 0, or with 2 and one sentence on standard error; a check th
 of notice on standard error. Modules are imported by the commands that need them, so `--help` is fast.
 """
 
-if __name__ == "__main__":  # first: the other imports take longer than Ctrl+C
-    from commands import end_at_interrupt
-
-    end_at_interrupt()
-
 import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

@@ -8,13 +8,12 @@ only: a name of a module cannot be imported without executing the module.
 import atexit
 import gc
 import os
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import LazyLoader
-from types import FrameType, ModuleType
+from types import ModuleType
 
 # No plugin of pydantic is used, and looking for one reads the metadata of every installed distribution.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
@@ -23,26 +22,6 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 # Python's threshold of 700 it takes 0.5 s more for 200 debates (docs/performance.md).
 gc.set_threshold(300_000)
 atexit.register(gc.freeze)  # Python searches all modules for garbage at its end, which takes longer than many commands
-
-
-# Ctrl+C while a command is imported is one line in place of a traceback.
-
-
-def _end(_: int, __: FrameType | None) -> None:
-    os.write(2, b"Interrupted: the command had not begun.\n")
-    os._exit(2)
-
-
-def end_at_interrupt() -> None:
-    """Let Ctrl+C end the process, unless it is ignored."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _end)
-
-
-def raise_interrupts() -> None:
-    """Let Ctrl+C raise KeyboardInterrupt, if `end_at_interrupt` has changed that."""
-    if signal.getsignal(signal.SIGINT) is _end:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class _Finder:

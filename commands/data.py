@@ -26,7 +26,6 @@ from commands.output import (
     open_study,
     progress_bar,
     record_export,
-    with_progress,
     with_reading_lines,
 )
 from core.errors import FileFormatError, TiebreakError
@@ -503,7 +502,6 @@ def export(
     part: Annotated[
         Literal["development", "held-out"] | None, typer.Option(help="With --instructions: of this part of the split.")
     ] = None,
-    as_json: Json = False,
 ) -> Result:
     """Export gold labels, a whole study, or its judges' replies. Area chairs' analyses are for instruction tuning."""
     tools = {"label-studio": label_studio, "argilla": argilla, "inspect": inspect, "phoenix": phoenix}
@@ -516,7 +514,7 @@ def export(
         options = gold_export.GoldOptions(tuple(judges or ()), judge_columns, pseudonyms)
         write_gold(engine, source, gold, options, with_policy)
     if everything is not None:
-        write_study(engine, source, everything, quiet=as_json)
+        write_study(engine, source, everything)
     if turns is not None:
         write_turns(engine, source, turns, pseudonyms=pseudonyms)
     for format, path in others.items():
@@ -542,15 +540,13 @@ def write_gold(
         )
 
 
-def write_study(engine: "Engine", study: "studies.Study", path: Path, *, quiet: bool) -> None:
-    """Write the whole study as JSON lines, with a progress bar and a note on each protocol that is not installed."""
+def write_study(engine: "Engine", study: "studies.Study", path: Path) -> None:
+    """Write the whole study as JSON lines, and print a note on each protocol that is not installed."""
     with connections.reading(engine) as session:
         for note in runs.uninstalled_protocol_notes(session, study.id):
             typer.echo(f"{note} It is exported as it is stored.", err=True)
-    with progress_bar("Exporting", "lines", quiet=quiet) as show, text_files.open_output(path) as stream:
-        study_files.write(
-            with_progress(exports.export_records(engine, study), exports.count_records(engine, study), show), stream
-        )
+    with text_files.open_output(path) as stream:
+        study_files.write(exports.export_records(engine, study), stream)
 
 
 def write_instructions(engine: "Engine", study: "studies.Study", path: Path, **chosen: Any) -> None:
@@ -603,10 +599,9 @@ def bundle(
     path: Annotated[Path, typer.Argument(help="A new folder, or a file whose name ends in .zip.")],
     source: Source,
     engine: Database,
-    parquet: Annotated[bool, typer.Option("--parquet", help="Write the tables as Parquet files too.")] = False,
 ) -> Result:
     """Write the data and the results of a study as tables. docs/publication.md describes the files."""
-    manifest = bundles.write_bundle(engine, source, path, parquet=parquet)
+    manifest = bundles.write_bundle(engine, source, path)
     record_export(engine, source.id, [str(path)])
     names = ", ".join(manifest["files"])
     return manifest, f"Wrote {path}: {names}, manifest.json"

@@ -16,7 +16,7 @@ from weakref import WeakSet
 import typer
 from typer.core import TyperGroup
 
-from commands import lazy_imports, raise_interrupts
+from commands import lazy_imports
 from core.errors import TiebreakError
 from core.wording import NO_CRITERION, NO_SCENARIO, RESERVED, format_p, is_p_value, scenario_of_name
 
@@ -80,16 +80,6 @@ def line_printer(label: str, unit: str) -> ShowProgress:
             next_line = time.monotonic() + LINE_SECONDS
 
     return show
-
-
-def with_progress(records: Iterable[Record], total: int, show: ShowProgress) -> Iterator[Record]:
-    """Yield the records, and show how many are done after every hundred."""
-    done = 0
-    for done, record in enumerate(records, 1):
-        yield record
-        if done % 100 == 0:
-            show(done, max(total, done))
-    show(done, done)
 
 
 def with_reading_lines(records: Iterable[Record], path: Path, *, quiet: bool) -> Iterator[Record]:
@@ -397,7 +387,6 @@ class ErrorFormattingGroup(TyperGroup):
         """Run a command, or print the help without one, and exit."""
         words = list(sys.argv[1:] if args is None else args) or ["--help"]
         try:
-            raise_interrupts()
             code = super().main(words, prog_name, complete_var, False, windows_expand_args, **extra)
         except (TiebreakError, typer.TyperException) as error:
             exit_with_error(error.format_message() if isinstance(error, typer.TyperException) else str(error))

@@ -6,9 +6,7 @@ import gzip
 import json
 import re
 import shutil
-import signal
 import sqlite3
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,7 +15,6 @@ import pytest
 import cli
 from commands import output
 from commands import runs as run_commands
-from commands.runs import format_reply
 from core.formats.records import CriterionRecord, ItemRecord, Record, RunRecord
 from core.formats.tools.argilla import user_id
 from core.items import Criterion
@@ -417,22 +414,6 @@ def test_an_interrupted_command_states_whether_it_has_stored_changes(run, monkey
     assert changed.exit_code == 2 and "The database has changes that it had stored before" in changed.stderr
 
 
-@pytest.mark.usefixtures("ctrl_c")
-def test_ctrl_c_during_the_imports_of_a_command_is_one_line(tmp_path):
-    slow = tmp_path / "typer"
-    slow.mkdir()
-    (slow / "__init__.py").write_text("print('importing', flush=True)\nimport time\ntime.sleep(60)\n")
-    command = subprocess.Popen(
-        [sys.executable, "-c", f"import sys, runpy; sys.path.insert(0, {str(tmp_path)!r}); "
-         f"runpy.run_path({str(ROOT / 'cli.py')!r}, run_name='__main__')"],
-        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert command.stdout is not None and command.stdout.readline() == "importing\n"
-    command.send_signal(signal.SIGINT)
-    assert command.communicate(timeout=60)[1] == "Interrupted: the command had not begun.\n"
-    assert command.returncode == 2
-
-
 def test_a_run_whose_name_is_used_states_its_other_name(run_with_sample, monkeypatch, tmp_path):
     monkeypatch.setattr(run_commands, "execute", lambda engine, run_id, *_, **__: _launch.progress(engine, run_id))
     settings = tmp_path / "settings.yaml"
@@ -520,14 +501,10 @@ def test_a_study_is_exported_where_a_protocol_is_not_installed(run, store, tmp_p
     assert '"protocol":"their-method"' in (tmp_path / "out.jsonl").read_text(encoding="utf-8")
 
 
-def test_progress_without_a_terminal_is_a_line(run, tmp_path):
+def test_progress_without_a_terminal_is_a_line(run):
     imported = run("data", "import", str(samples.path()), "--study", "tour")
     (line,) = imported.stderr.splitlines()
     assert re.fullmatch(r"Importing items, labels and traces: (\d+) of \1 records", line)
-    exported = run("data", "export", "--study", "tour", "--everything", str(tmp_path / "out.jsonl"))
-    (line,) = exported.stderr.splitlines()
-    count = len((tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines())
-    assert line == f"Exporting: {count} of {count} lines"
     assert run("data", "import", str(samples.path()), "--study", "tour", "--json").stderr == ""
 
 
@@ -560,18 +537,6 @@ def test_unreadable_replies_are_listed_with_their_counts_and_texts(run_with_unre
     assert "\x1b" not in text, "a reply cannot control the terminal"
     other = json.loads(run_with_unreadable("runs", "unread", "--study", "s", "--judge", "other", "--json").stdout)
     assert other == {"counts": [], "replies": []}
-
-
-def test_an_unreadable_reply_is_listed_below_the_first_one():
-    place = {"run": "r", "item": "item 0", "part": "", "judge": "j", "step": "choice", "round": 0, "trace": 7}
-    second = {"problem": "no choice again", "reply": "Hm,\nhm."}
-    once = format_reply(place | second | {"first_problem": "", "first_reply": ""})
-    assert once == "r · item 0 · j · choice, round 0 (trace 7): no choice again\n    Hm,\n    hm."
-    twice = format_reply(place | second | {"first_problem": "no choice", "first_reply": "Hm \x1b."})
-    assert twice.splitlines()[1:] == [
-        *("  First reply: no choice", "    Hm \N{REPLACEMENT CHARACTER}."),
-        *("  Second reply: no choice again", "    Hm,", "    hm."),
-    ]
 
 
 def test_rereading_stores_nothing_until_it_is_applied_and_turns_are_exported_with_their_readings(

@@ -15,7 +15,6 @@ The same study gives the same bytes. `traces.jsonl`, imported into another datab
 alignment.
 """
 
-import csv
 import hashlib
 import json
 import math
@@ -117,7 +116,7 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[Any]]
 
 
-def write_bundle(engine: Engine, study: studies.Study, path: Path, *, parquet: bool = False) -> dict[str, Any]:
+def write_bundle(engine: Engine, study: studies.Study, path: Path) -> dict[str, Any]:
     """Write the bundle to a new folder, or to a zip file if the name ends in .zip; returns the manifest.
 
     Everything is written under a temporary name first; what a killed process left there is removed. Raises
@@ -128,7 +127,7 @@ def write_bundle(engine: Engine, study: studies.Study, path: Path, *, parquet: b
         raise TiebreakError(f"{path} exists already: name a new folder, or a file ending in .zip.")
     try:
         with temporary_folder(target) as temporary:
-            _write_data(engine, study, temporary, parquet)
+            _write_data(engine, study, temporary)
             manifest = {
                 "format": "tiebreak bundle 1",
                 "study": study.name,
@@ -196,20 +195,14 @@ def _cell(value: Any) -> Any:
     return value
 
 
-def _write_data(engine: Engine, study: studies.Study, folder: Path, parquet: bool) -> None:
+def _write_data(engine: Engine, study: studies.Study, folder: Path) -> None:
     results, missing = result_tables(engine, study)
     all_tables = tables(engine, study, results)
     for table in all_tables:
         rows = [[_cell(value) for value in row] for row in table.rows]
         _write(folder / f"{table.name}.csv", csv_text(table.columns, rows))
-        if parquet:
-            _write_parquet(folder / f"{table.name}.parquet", table.columns, rows)
     with reading(engine) as session, open_output(folder / "gold.csv") as stream:
         gold_file.write_csv(gold_rows(session, study), stream)
-    if parquet:
-        with (folder / "gold.csv").open(encoding="utf-8", newline="") as stream:
-            header, *lines = csv.reader(stream)
-        _write_parquet(folder / "gold.parquet", header, lines)
     for number, certificate in enumerate(study.rules.policies, 1):
         _write(folder / f"policy_{number}.json", json.dumps(certificate, ensure_ascii=False, indent=2) + "\n")
         with open_output(folder / f"policy_{number}.html") as stream:
@@ -222,19 +215,6 @@ def _write_data(engine: Engine, study: studies.Study, folder: Path, parquet: boo
 def _write(path: Path, text: str) -> None:
     with open_output(path) as stream:
         stream.write(text)
-
-
-def _write_parquet(path: Path, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Write a table; a column with values of several types is text."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    arrays = []
-    for values in ([row[index] for row in rows] for index in range(len(columns))):
-        if len({type(value) for value in values if value is not None}) > 1:
-            values = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
-        arrays.append(pa.array(values))
-    pq.write_table(pa.table(arrays, names=list(columns)), path)
 
 
 def codebook(engine: Engine, study: studies.Study, all_tables: Iterable[Table], missing: Mapping[str, str]) -> str:

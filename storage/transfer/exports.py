@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, Literal, TextIO
 
-from sqlalchemy import ColumnElement, Engine, Text, cast, func, select
+from sqlalchemy import ColumnElement, Engine, Text, cast, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -30,19 +30,11 @@ from core.trace import (
 )
 from storage.db.connections import reading
 from storage.db.tables import (
-    AdjudicationRow,
-    AiuEditRow,
-    CriterionRow,
-    DesignRow,
     EventRow,
     ExperimentRow,
-    GuidelinesRow,
     ItemRow,
-    LabelRow,
     RunRow,
-    ScaleRow,
     TraceRow,
-    TranscriptRow,
 )
 from storage.labels import designs, labels
 from storage.runs import aius, experiments, runs, traces
@@ -91,19 +83,6 @@ def export_records(engine: Engine, study: studies.Study) -> Iterator[records.Rec
         yield from aius.records(session, study.id)
         for record_type in AFTER_EDITS:
             yield from participation.stored_records(session, study.id, record_type)
-
-
-def count_records(engine: Engine, study: studies.Study) -> int:
-    """Return the number of records that `export_records` yields."""
-    tables: tuple[Any, ...] = (
-        *(GuidelinesRow, CriterionRow, ScaleRow, ItemRow, DesignRow, ExperimentRow, RunRow, TraceRow),
-        *(LabelRow, AiuEditRow, TranscriptRow),
-        *(AdjudicationRow, *participation.TABLES.values()),
-    )
-    with reading(engine) as session:
-        counts = [participation.rows_of_study(study.id, table, func.count()) for table in tables]
-        others = len(participation.annotator_names(session, study)) + participation.count_targets(session, study.id)
-        return 1 + others + sum(int(session.scalars(count).one()) for count in counts)
 
 
 def _items(session: Session, study_id: int) -> Iterator[records.Record]:

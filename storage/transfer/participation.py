@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from sqlalchemy import Select, and_, exists, func, or_, select
+from sqlalchemy import Select, and_, exists, or_, select
 from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
 
@@ -122,11 +122,6 @@ def target_records(session: Session, study_id: int) -> Iterator[TargetRecord]:
     )
     for *columns, overlap in session.execute(query):
         yield TargetRecord(target=targets.from_columns(*columns), overlap=overlap)
-
-
-def count_targets(session: Session, study_id: int) -> int:
-    """Return the number of records that `target_records` yields."""
-    return session.scalars(select(func.count()).select_from(TargetRow).where(_is_exported(study_id))).one()
 
 
 def _is_exported(study_id: int) -> Any:

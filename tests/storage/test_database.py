@@ -5,10 +5,10 @@ import sqlite3
 import stat
 import subprocess
 import sys
-import threading
 import time
 from contextlib import closing
 
+import psycopg
 import pytest
 from sqlalchemy import func, select, text
 from sqlalchemy.exc import DBAPIError, OperationalError
@@ -340,39 +340,15 @@ def test_a_setting_that_is_no_number_is_refused_in_one_sentence(monkeypatch, val
         connect.__wrapped__("postgresql://tests@/none")
 
 
-@pytest.mark.slow
-def test_a_long_statement_a_long_lock_and_an_idle_transaction_are_sentences(connect_with, postgres_engine):
-    engine = connect_with(
-        TIEBREAK_STATEMENT_TIMEOUT="2", TIEBREAK_LOCK_TIMEOUT="1", TIEBREAK_IDLE_TRANSACTION_TIMEOUT="1"
-    )
-    lock = text("SELECT pg_advisory_xact_lock(1)")
-    held, done = threading.Event(), threading.Event()
-
-    def hold():
-        with postgres_engine.begin() as connection:
-            connection.execute(lock)
-            held.set()
-            done.wait(10)
-
-    def execute(statement):
-        with writing(engine) as session:
-            session.execute(text(statement))
-
-    def pause():
-        with writing(engine) as session:
-            studies.names(session)
-            time.sleep(1.2)
-            studies.names(session)
-
-    holder = threading.Thread(target=hold)
-    holder.start()
-    assert held.wait(10)
-    with pytest.raises(DatabaseUnavailable, match="busy"):
-        execute(str(lock))
-    done.set()
-    holder.join()
-    with pytest.raises(DatabaseUnavailable, match="took too long"):
-        execute("SELECT pg_sleep(3)")
-    with pytest.raises(DatabaseUnavailable, match="paused for too long"):
-        pause()
-    assert setting(engine, "lock_timeout") == "1s", "the pool replaces the connection that was closed"
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("55P03", "is busy"),
+        ("57014", "took too long"),
+        ("25P03", "paused for too long"),
+        ("53300", "no free connection"),
+    ],
+)
+def test_an_operation_that_postgresql_ended_is_a_sentence(code, sentence):
+    ended = psycopg.errors.lookup(code)("ended")
+    assert sentence in str(errors.unavailable(OperationalError("select", {}, ended)))

@@ -84,15 +84,6 @@ def test_expired_claims_of_a_run_and_its_traces_can_be_claimed_again(engine, a_r
     assert write(engine, claims.claim_traces, a_run, "two", 3) == []
 
 
-def test_renewed_claims_do_not_expire(engine, a_run):
-    write(engine, claims.claim_run, a_run, "one")
-    write(engine, claims.claim_traces, a_run, "one", 3)
-    expire_claims(engine)
-    assert write(engine, claims.renew_claim, a_run, "one")
-    assert not write(engine, claims.claim_run, a_run, "two")
-    assert get(engine, a_run).active
-
-
 def test_a_run_is_finished_when_every_trace_has_ended(engine, a_run):
     write(engine, claims.claim_run, a_run, "one")
     first, second, third = (trace.id for trace in write(engine, claims.claim_traces, a_run, "one", 3))

@@ -1,7 +1,7 @@
 import random
 
 import pytest
-from sqlalchemy import event, select
+from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
 from core.errors import TiebreakError
@@ -71,27 +71,6 @@ def test_events_are_read_back_unchanged_and_in_order_or_after_a_sequence_number(
         assert without_prompts[3][1].turn.reply == "1"
         assert traces.prompt(session, a_live_trace, 4) == "prompt 1"
         assert traces.prompt(session, a_live_trace, 99) == ""
-
-
-def test_verdicts_of_many_traces_are_stored_with_the_statements_of_one(engine):
-    imports.import_records(engine, "many", [ItemRecord(item=make_item(f"item {number}")) for number in range(12)])
-
-    def count_statements(traces_at_once):
-        with writing(engine) as session:
-            study = studies.get(session, "many")
-            fields = {"protocol": "scaleeval", "criterion": "helpfulness", "settings": {}, "prompts": {}}
-            run = runs.create(session, study.id, f"run {traces_at_once}", **fields)
-            claims.claim_run(session, run, "worker")
-            claimed = [trace.id for trace in claims.claim_traces(session, run, "worker", traces_at_once)]
-        statements = []
-        listener = lambda *arguments: statements.append(arguments[2])  # noqa: E731
-        event.listen(engine, "before_cursor_execute", listener)
-        write(engine, outcomes.append_events, [NewEvent(trace, 0, a_verdict()) for trace in claimed])
-        event.remove(engine, "before_cursor_execute", listener)
-        return len(statements)
-
-    of_one = count_statements(1)
-    assert 0 < count_statements(12) <= of_one
 
 
 def test_events_before_a_restart_are_stored_and_not_read(engine, a_study, a_live_trace):

@@ -37,7 +37,7 @@ def stored(tmp_path_factory):
 @pytest.fixture(scope="module")
 def files(stored, tmp_path_factory):
     folder = tmp_path_factory.mktemp("bundle") / "files"
-    write_bundle(*stored, folder, parquet=True)
+    write_bundle(*stored, folder)
     return folder
 
 
@@ -66,15 +66,11 @@ def test_an_import_elsewhere_gives_the_same_figures_to_the_last_digit(files, tmp
     assert len(read_csv(files / "alignment.csv")) > 50
 
 
-def test_labels_are_long_and_wide_and_equal_in_parquet(files):
-    import pyarrow.parquet as pq
-
+def test_labels_are_long_and_wide(files):
     long, wide = (read_csv(files / f"labels_{shape}.csv") for shape in ("long", "wide"))
     annotators = sorted({row["rater"] for row in long})
     assert len(annotators) == 3 and set(annotators) <= wide[0].keys()
     assert sum(bool(row[name]) for row in wide for name in annotators) == len(long)
-    stored_rows = pq.read_table(files / "labels_long.parquet").to_pylist()
-    assert [str(row["value"]) for row in stored_rows] == [row["value"] for row in long]
 
 
 def test_the_manifest_of_a_zip_has_the_hash_of_every_file(stored, small_tables, tmp_path):

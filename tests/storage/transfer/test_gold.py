@@ -4,8 +4,6 @@ import csv
 import io
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from core.aius import Piece, Split
 from core.critiques import Aiu, Critique
@@ -16,13 +14,13 @@ from core.items import Item, Response
 from core.labels import Evidence, Label, Target
 from core.protocols.critique_baselines.protocol import QUALITY, pair_name
 from core.transcripts import Part, Transcript
-from storage.db.connections import connect, reading, upgrade, writing
+from storage.db.connections import reading, writing
 from storage.labels import labels, views
 from storage.runs import aius
 from storage.studies import studies
 from storage.transfer import imports
 from storage.transfer.gold import GoldOptions, gold_rows, verdict_runs
-from tests.conftest import make_item, make_label, make_target
+from tests.conftest import make_item, make_target
 from tests.sessions import read, write
 from tests.storage.shared import a_trace, a_verdict, store_label
 
@@ -188,38 +186,3 @@ def test_a_time_that_is_not_finite_is_not_stored(engine, a_study):
     save(engine, a_study, "ann", 1, seconds=float("inf"))
     (label,) = read(engine, labels.of_study, a_study.id)
     assert label.seconds is None
-
-
-label_sets = st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abc"), st.sampled_from([0, 1, 2])), max_size=8)
-verdict_sets = st.dictionaries(st.integers(0, 3), st.sampled_from([0, 1, 2]))
-
-
-@pytest.fixture(scope="module")
-def memory():
-    """A database for all examples, each of which has its own study."""
-    engine = connect("sqlite://")
-    upgrade(engine)
-    return engine
-
-
-@pytest.mark.slow
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(given_labels=label_sets, verdicts=verdict_sets)
-def test_verdicts_change_no_gold_unless_selected(memory, given_labels, verdicts):
-    engine = memory
-    name = f"s{len(write(engine, studies.names))}"
-    items = [ItemRecord(item=make_item(f"item {n}")) for n in range(4)]
-    people = [make_label(value, annotator, f"item {n}") for n, annotator, value in given_labels]
-    imports.import_records(engine, name, [*items, *people])
-    with reading(engine) as session:
-        before = list(labels.gold_labels(session, studies.get(session, name).id))
-    judged = [a_trace(f"item {n}", a_verdict("agreed", (v, v, v)), run="debate") for n, v in verdicts.items()]
-    imports.import_records(engine, name, [DEBATE, *judged])
-    with reading(engine) as session:
-        study = studies.get(session, name)
-        assert list(labels.gold_labels(session, study.id)) == before
-        assert [row.gold for row in gold_rows(session, study)] == before
-        selected = list(gold_rows(session, study, GoldOptions(judges=("debate",))))
-    by_people = {gold.target for gold in before}
-    assert [row.gold for row in selected if row.gold.source != "judges"] == before
-    assert not by_people & {row.gold.target for row in selected if row.gold.source == "judges"}
