@@ -337,7 +337,10 @@ def influence(
     yes: Annotated[bool, typer.Option("--yes", help="Start without a question.")] = False,
     as_json: output.Json = False,
 ) -> None:
-    """Ask the chair of a peer review again without each peer, and print the influence of each on its verdicts."""
+    """Ask the chair of a peer review again without each peer, and print the influence of each on its verdicts.
+
+    Below: other chairs and a jury of all, if the study has them, and error and cost by peers and samples.
+    """
     found = execution.find_run(engine, source, run_name)
     for is_altered in (False, True)[: 1 + altered]:
         planned = execution.plan(engine, source, execution.influence_definition(engine, found, altered=is_altered))
@@ -349,8 +352,10 @@ def influence(
     with connections.reading(engine) as session:
         errors = peer_reviews.load_errors(session, found, criterion=criterion)
         rows = [asdict(one) for one in peer_reviews.load_influences(session, found, errors, criterion)]
-    text = output.format_table(_with_intervals(rows, ("change", "distance", "error")), "The run has no verdicts.")
-    output.print_result({"influence": rows}, text, as_json)
+        front = [asdict(one) for one in peer_reviews.load_front(session, found, errors, criterion)]
+    tables = [_with_intervals(of, ("change", "distance", "error")) for of in (rows, front)]
+    text = "\n\n".join(output.format_table(lines, "The run has no verdicts.") for lines in tables)
+    output.print_result({"influence": rows, "front": front}, text, as_json)
 
 
 def _with_intervals(rows: Sequence[Mapping[str, Any]], estimates: Sequence[str]) -> list[dict[str, Any]]:

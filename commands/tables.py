@@ -62,7 +62,7 @@ def table(
         bool, typer.Option("--differences", help="Paired differences along the axes, with significance.")
     ] = False,
     effects: Annotated[
-        bool, typer.Option("--effects", help="Effects of the levels of each axis, over the others.")
+        bool, typer.Option("--effects", help="Effects of the levels of each axis, over the others, with their cost.")
     ] = False,
     front: Annotated[
         bool, typer.Option("--front", help="The cells by value for money: the Pareto front first.")
@@ -114,17 +114,14 @@ def _list_of(
             lines = rows = [asdict(row) for row in experiment_report.values_for_money(results, of)] if of else []
             caption = experiment_report.describe_front(results, of)
         case ["effects"]:
-            found = _differences(engine, study, results, of, effects=True)
-            lines = rows = [{name: cell for name, cell in asdict(row).items() if name != "fixed"} for row in found]
+            lines = rows = [asdict(row) for row in experiment_report.effects(engine, study, results, of)] if of else []
+            for row in rows:
+                row.pop("fixed")
+                row["cost"], row["cost_low"], row["cost_high"] = row["cost"]
             caption = experiment_report.describe_effects(results, of)
         case _:
-            found = _differences(engine, study, results, of)
-            rows = [{name: cell for name, cell in asdict(row).items() if name != "combinations"} for row in found]
-            rows = [row | {"significance": significance_level(row["p"])} for row in rows]
-            lines = [row | {"fixed": ", ".join(f"{k} {v}" for k, v in row["fixed"].items())} for row in rows]
-            correction = experiment_differences.describe_correction(found)
-            caption = f"differences along the axes; {correction}; reference: {results.reference}"
-    if chosen == ["front"] and results.cost:  # a file has no caption with the unit
+            rows, lines, caption = _differences(results, engine, study, of)
+    if results.cost and "differences" not in chosen:  # a file has no caption with the unit
         rows = [row | {"cost_unit": experiment_report.COSTS[results.cost]} for row in rows]
         lines = rows if layout.format == "csv" else lines
     name = results.experiment.name
@@ -132,11 +129,16 @@ def _list_of(
 
 
 def _differences(
-    engine: Database, study: "studies.Study", results: "experiment_report.Results", of: str, *, effects: bool = False
-) -> "tuple[experiment_differences.AxisDifference, ...]":
-    """Return the differences, or effects, in a statistic; none without a cell."""
-    experiment, reference = results.experiment, results.reference
-    return experiment_report.differences(engine, study, experiment, of, reference, effects=effects) if of else ()
+    results: "experiment_report.Results", engine: Database, study: "studies.Study", statistic: str
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str]:
+    """Return the differences along the axes as rows, as the lines of a table, and its caption."""
+    left_out = ("combinations", "cost")  # of effects
+    found = experiment_report.bounded_differences(engine, study, results, statistic) if statistic else ()
+    rows = [{name: cell for name, cell in asdict(row).items() if name not in left_out} for row in found]
+    rows = [row | {"significance": significance_level(row["p"])} for row in rows]
+    lines = [row | {"fixed": ", ".join(f"{k} {v}" for k, v in row["fixed"].items())} for row in rows]
+    correction = experiment_differences.describe_correction(found)
+    return rows, lines, f"differences along the axes; {correction}; reference: {results.reference}"
 
 
 def _rows_text(lines: Sequence[Mapping[str, Any]], caption: str, label: str, layout: Layout) -> str:

@@ -32,6 +32,8 @@ class Entry:
     """Targets of its cells, over all repeats."""
     no_verdict: int = 0
     """Of these: without a verdict."""
+    bounds: tuple[float, float] | None = None
+    """The lowest and the highest value for any verdicts in place of the missing ones; None if there are none."""
 
     def __str__(self) -> str:
         if self.value is None:
@@ -45,7 +47,9 @@ class Entry:
         return " ".join([f"{value}{deviation}", *interval, *([f"({'; '.join(notes)})"] if notes else [])])
 
     def _missing(self) -> str:
-        return f"{self.no_verdict:,} of {self.asked:,} missing"
+        """Return the number of missing verdicts, and what the value could be with them."""
+        possible = "" if self.bounds is None else ": {:.3f} to {:.3f}".format(*self.bounds)
+        return f"{self.no_verdict:,} of {self.asked:,} missing{possible}"
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,7 @@ def long_row(cell: CellResult, axes: Sequence[str], statistic: str) -> dict[str,
     """Return the columns of a cell."""
     fields = (
         "kind", "criterion", "value", "deviation", "low", "high", "items", "repeats", "reference", "reason",
-        "asked", "no_verdict", "failed", "left_out",
+        "asked", "no_verdict", "failed", "left_out", "lowest", "highest",
     )  # fmt: skip
     judged = {f"judged_{name}" if name in axes else name: getattr(cell, name) for name in fields}
     judged["items_of_repeats"] = " ".join(map(str, cell.items_of_repeats))
@@ -163,12 +167,22 @@ def _entry(cells: Sequence[CellResult], shows_items: bool) -> Entry | None:
     if not cells:
         return None
     asked, no_verdict = sum(cell.asked for cell in cells), sum(cell.no_verdict for cell in cells)
-    missing = (asked, no_verdict)
+    missing = (asked, no_verdict, _bounds(cells))
     if len(cells) == 1:
         (cell,) = cells
         return Entry(cell.value, cell.deviation, cell.low, cell.high, 1, cell.items if shows_items else None, *missing)
     values = [cell.value for cell in cells if cell.value is not None]
     return Entry(fmean(values) if values else None, None, None, None, len(values), None, *missing)
+
+
+def _bounds(cells: Sequence[CellResult]) -> tuple[float, float] | None:
+    """Return the means of the bounds of the cells with a value; None without bounds or missing verdicts."""
+    valued = [cell for cell in cells if cell.value is not None]
+    bounds = [cell.bounds for cell in valued if cell.bounds is not None]
+    if len(bounds) < len(valued) or not any(cell.no_verdict for cell in valued):
+        return None
+    low, high = zip(*bounds, strict=True)
+    return fmean(low), fmean(high)
 
 
 def markdown_table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

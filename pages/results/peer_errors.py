@@ -85,6 +85,7 @@ def draw_page(study: Study) -> None:
     draw_misleading_peers(outcomes)
     draw_selected_items(outcomes, errors)
     draw_influences(run, resources.read(peer_reviews.load_influences, run, errors, criterion))
+    draw_front(resources.read(peer_reviews.load_front, run, errors, criterion))
     draw_people(study, *error_analysis.compare_with_people(outcomes, errors.misleading))
 
 
@@ -202,10 +203,35 @@ def draw_influences(run: Run, found: Sequence[error_analysis.PeerInfluence]) -> 
         return
     tables.draw(Table("influences", found, INFLUENCE_COLUMNS, ()))
     st.caption(
-        "The verdict with all peers less the one without a peer, or with an altered review, on the same items, with "
-        "95 % intervals over items. Error: the distance from people's value with all peers less that of the other "
-        "verdict; above 0 the other one is better. With all peers and another seed, the difference is that of the "
-        "chair's own variation."
+        "The verdict with all peers less the one without a peer, with an altered review, of another chair or of a "
+        "jury, on the same items, with 95 % intervals over items. Error: the distance from people's value with all "
+        "peers less that of the other verdict; above 0 the other one is better. With all peers and another seed, the "
+        "difference is that of the chair's own variation."
+    )
+
+
+def draw_front(points: Sequence[peer_reviews.FrontPoint]) -> None:
+    """Draw the error and the cost of the chair by its peers and samples, if they differ in any."""
+    if len(points) < 2:
+        return
+    st.subheader("Error and cost by peers and samples", anchor=False)
+    rows = [
+        {
+            "Peers": one.peers,
+            "Samples": one.samples,
+            "n": one.items,
+            "Error": numbers.format_interval(one.error),
+            "Dollars of 1,000 traces": one.dollars,
+            "Tokens of a trace": one.tokens,
+            "On the front": one.on_front,
+        }
+        for one in points
+    ]
+    st.dataframe(rows, hide_index=True, key="front")
+    st.caption(
+        "The mean distance from people's value, of answers the share that is wrong, on the same items, from stored "
+        "replies; samples of one request share its prompt. On the front: no other choice has a smaller error for as "
+        "much or less."
     )
 
 

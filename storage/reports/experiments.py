@@ -1,6 +1,6 @@
 """The results of an experiment: statistics of its cells, costs, and differences along its axes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
@@ -23,13 +23,14 @@ from core.statistics.reports.experiment_differences import (
     axis_differences,
     correct_differences,
     trace_differences,
+    with_bounds,
 )
 from core.statistics.reports.experiments import CellResult, Levels, RunOfCell, cell_statistics
-from core.wording import format_count, group_by_note
+from core.wording import MAX_NAMES, format_count, group_by_note
 from storage.db.connections import reading
 from storage.db.tables import EventRow, ItemRow, TraceRow
 from storage.reports.alignment import AlignmentData, comparable_scales, load_data
-from storage.reports.judge_costs import cost_by_run, efficient
+from storage.reports.judge_costs import cost_by_run
 from storage.reports.opinions import with_texts
 from storage.runs import experiments
 from storage.runs.experiments import Experiment
@@ -130,15 +131,17 @@ def differences(
     reference: str | None = None,
     *,
     effects: bool = False,
+    cells: Collection[Levels] | None = None,
 ) -> tuple[AxisDifference, ...]:
     """Compute the paired differences along the axes in a statistic by its full name, with corrected p.
 
-    With `effects` each is the mean over the combinations of the other levels. Raises TiebreakError for a statistic that
-    has no paired difference.
+    With `effects` each is the mean over the combinations of the other levels; `cells` are those to compare, by default
+    all. Raises TiebreakError for a statistic that has no paired difference.
     """
     axes = tuple(axis.name for axis in experiment.definition.axes)
     with reading(engine) as session:
-        runs = _runs_of(session, experiment)
+        every = _runs_of(session, experiment)
+        runs = every if cells is None else {run: one for run, one in every.items() if one.levels in cells}
         if statistic in (*COSTS, DISPUTED):
             return correct_differences(
                 trace_differences(_trace_values(session, runs, statistic), runs, axes, statistic, effects=effects)
@@ -152,9 +155,32 @@ def differences(
     return correct_differences(found)
 
 
+def bounded_differences(
+    engine: Engine, study: Study, results: Results, statistic: str, *, effects: bool = False
+) -> list[AxisDifference]:
+    """Compute `differences` with their bounds for any verdicts in place of the missing ones."""
+    found = differences(engine, study, results.experiment, statistic, results.reference, effects=effects)
+    return [with_bounds(row, results.cells[statistic], results.axes) for row in found]
+
+
+def effects(engine: Engine, study: Study, results: Results, statistic: str) -> tuple[AxisDifference, ...]:
+    """Compute the effects of the levels of each axis on a statistic and on the cost, with Holm's correction of p."""
+    found = bounded_differences(engine, study, results, statistic, effects=True)
+    costs = {}
+    if results.cost:
+        valued = {cell.levels for cell in results.cells[statistic] if cell.value is not None}
+        of_cost = differences(engine, study, results.experiment, results.cost, effects=True, cells=valued)
+        costs = {(row.axis, row.level, row.other_level): (row.difference, row.low, row.high) for row in of_cost}
+    rows = []
+    for row in found:
+        cost = costs.get((row.axis, row.level, row.other_level), (None, None, None))
+        rows.append(replace(row, cost=cost))
+    return tuple(rows)
+
+
 @dataclass(frozen=True)
 class Value:
-    """A cell with its cost."""
+    """A cell with its cost: whether another cell is at least as good for less."""
 
     cell: str
     criterion: str
@@ -164,34 +190,49 @@ class Value:
     items: int
     cost: float
     on_front: bool
-    """Whether no other cell is at least as good for less."""
+    per_point: float | None
+    """On the front: the cost of one more hundredth, compared with the next cheaper cell on it."""
+    dominated_by: str
+    """The cheapest cell on the front that is at least as good; empty for a cell on it."""
 
 
 def values_for_money(results: Results, statistic: str) -> list[Value]:
-    """Return the cells by criterion: those of the Pareto front, then the others, each by cost.
+    """Return the cells by criterion: those of the Pareto front by cost, then the others by value.
 
     Raises TiebreakError without costs, or for a statistic that is a cost.
     """
     if not results.cost or statistic == results.cost:
         raise TiebreakError("The front of value and cost needs the cost of the calls, and a statistic that is no cost.")
-    costs = {cell.levels: cell.value for cell in results.cells[results.cost] if cell.value is not None}
+    costs = {cell.levels: cell.value for cell in results.cells[results.cost]}
     sign = -1 if statistic in LESS_IS_BETTER else 1
     rows: list[Value] = []
     for criterion in dict.fromkeys(cell.criterion for cell in results.cells[statistic]):
-        points = {
-            cell: (costs[cell.levels], sign * cell.value)
+        cells = [
+            (cost, sign * cell.value, cell)
             for cell in results.cells[statistic]
-            if cell.criterion == criterion and cell.value is not None and cell.levels in costs
-        }
-        front = efficient(points)
-        found = [
-            Value(
-                " · ".join(cell.levels), criterion, sign * value, cell.low, cell.high, cell.items, cost, cell in front
-            )
-            for cell, (cost, value) in points.items()
+            if cell.criterion == criterion and cell.value is not None and (cost := costs.get(cell.levels)) is not None
         ]
-        rows += sorted(found, key=lambda row: (not row.on_front, row.cost))
+        front: list[tuple[float, float, CellResult]] = []
+        others = []
+        for cost, value, cell in sorted(cells, key=lambda one: (one[0], -one[1])):
+            if front and value <= front[-1][1]:
+                others.append((cost, value, cell))
+                continue
+            gain = value - front[-1][1] if front else 0.0
+            rows.append(_value(cell, cost, "", (cost - front[-1][0]) / (100 * gain) if front else None))
+            front.append((cost, value, cell))
+        for cost, value, cell in sorted(others, key=lambda one: -one[1]):
+            better = next(name for _, of_front, name in front if of_front >= value)
+            rows.append(_value(cell, cost, " · ".join(better.levels), None))
     return rows
+
+
+def _value(cell: CellResult, cost: float, dominated_by: str, per_point: float | None) -> Value:
+    assert cell.value is not None
+    return Value(
+        " · ".join(cell.levels), cell.criterion, cell.value, cell.low, cell.high, cell.items, cost, not dominated_by,
+        per_point, dominated_by,
+    )  # fmt: skip
 
 
 def _runs_of(session: Session, experiment: Experiment) -> dict[int, RunOfCell]:
@@ -336,10 +377,12 @@ def render(
 LEVELS = (Column("Axis", "axis"), Column("Level", "level"), Column("less", "other_level"))
 TESTED = (Column("n", "items", "count"), Column("p", "p_corrected", "p"))
 LAST = (Column("Criterion", "criterion"), Column("Note", "reason"))
+BOUNDS = Column("Bounds", lambda row: "" if row.lowest is None else f"{row.lowest:+.3f} to {row.highest:+.3f}")
 DIFFERENCE_COLUMNS = (
     *LEVELS,
     Column("Difference", "difference low high", "estimate"),
     *TESTED,
+    BOUNDS,
     Column("Others", lambda row: ", ".join(f"{name} {level}" for name, level in row.fixed.items())),
     *LAST,
 )
@@ -347,7 +390,9 @@ EFFECT_COLUMNS = (
     *LEVELS,
     Column("Effect", "difference low high", "estimate"),
     *TESTED,
+    BOUNDS,
     Column("Combinations", "combinations", "count"),
+    Column("Cost", lambda row: row.cost, "estimate"),
     *LAST,
 )
 VALUE_COLUMNS = (
@@ -356,24 +401,25 @@ VALUE_COLUMNS = (
     Column("Value", "value low high", "estimate"),
     Column("n", "items", "count"),
     Column("Cost", lambda row: f"{row.cost:,.2f}"),
-    Column("On the front", "on_front", "yes"),
+    Column("Cost of .01 more", lambda row: "" if row.per_point is None else f"{row.per_point:,.2f}"),
+    Column("At least as good for less", "dominated_by"),
 )
 
 
 def describe_effects(results: Results, statistic: str) -> str:
     """Return what effects are, as a caption."""
+    cost = f"; cost: {COSTS[results.cost]}" if results.cost else ""
     return (
         f"effects on {statistic}: one level less another, mean over the combinations of the other levels, paired over "
-        "items, with 95 % intervals; p of the paired bootstrap, corrected by Holm's method for all effects; "
-        f"reference: {results.reference}"
+        "items, with 95 % intervals; p of the paired bootstrap, corrected by Holm's method for all effects; bounds: "
+        f"for any verdicts in place of the missing ones; reference: {results.reference}{cost}"
     )
 
 
 def describe_front(results: Results, statistic: str) -> str:
     """Return what a list of cells by value for money is, as a caption."""
     return (
-        f"{statistic} [95 % interval over items] and {COSTS[results.cost]}; cells on the Pareto front (no other "
-        "is at least as good for less) first, by cost; "
+        f"{statistic} [95 % interval over items] and {COSTS[results.cost]}; cells on the Pareto front first, by cost; "
         f"reference: {results.reference}"
     )
 
@@ -394,7 +440,9 @@ def caption_of(results: Results, statistic: str, table: CellTable) -> str:
         "right before and after: experiments table realcritic" * (results.experiment.definition.protocol == CORRECTION),
         results.missing.removesuffix("."),
         _undefined(cells),
-        *(_notes(results.reference, cells) if is_of_verdicts else ()),
+        *(_incomplete(results, statistic) if is_of_verdicts else ()),
+        *(_caveats(cells) if is_of_verdicts else ()),
+        _reference_of(results.reference, cells) if is_of_verdicts else "",
     ]
     return "; ".join(filter(None, parts))
 
@@ -412,28 +460,48 @@ def _undefined(cells: Sequence[CellResult]) -> str:
     return f"no value in {len(reasons):,} of {count}: {'; '.join(dict.fromkeys(reasons))}" if reasons else ""
 
 
-def _notes(reference: str, cells: Sequence[CellResult]) -> Iterator[str]:
-    """Yield what is missing or left out, each caveat of values with the number of its cells, and the reference."""
+def _incomplete(results: Results, statistic: str) -> Iterator[str]:
+    """Yield the cells that failed in part, that have verdicts which are left out, and that lack the statistic."""
+    cells = results.cells[statistic]
+    shown = {(cell.levels, cell.criterion) for cell in cells}
+    every = {(cell.levels, cell.criterion): cell for of in results.cells.values() for cell in of if cell.kind}
     if any(cell.no_verdict for cell in cells):
-        yield "missing: targets without a verdict"
-    if failed := sum(cell.failed for cell in cells):
-        yield f"targets of failed traces, which count as no verdict: {failed:,}"
-    if left_out := sum(cell.left_out for cell in cells):
-        yield f"on the items with a verdict in every cell; left out: {left_out:,}"
+        yield "missing: targets without a verdict, and the values that any verdicts would give"
+    for field, text in (
+        ("failed", "targets of failed traces, which count as no verdict"),
+        ("left_out", "on the items with a verdict in every cell; left out"),
+    ):
+        if some := [cell for cell in cells if getattr(cell, field)]:
+            yield f"{text}: {sum(getattr(cell, field) for cell in some):,}{_named(some, [*every.values()])}"
+    if absent := [cell for key, cell in every.items() if key not in shown]:
+        yield f"no {statistic}{_named(absent, [*every.values()])}"
+
+
+def _caveats(cells: Sequence[CellResult]) -> list[str]:
+    """Return the caveats of values, each with the cells that it concerns."""
     valued = [cell for cell in cells if cell.value is not None]
-    for caveat, concerned in group_by_note(valued, lambda cell: cell.reason.split("; ")).items():
-        yield caveat + _share_of(concerned, cells)
-    mixes = {cell.reference for cell in valued}
-    disputed = [cell for cell in valued if cell.reference.endswith(ALL_DISPUTED)]
+    concerned = group_by_note(valued, lambda cell: cell.reason.split("; "))
+    return [caveat + _named(of_caveat, cells) for caveat, of_caveat in concerned.items()]
+
+
+def _reference_of(name: str, cells: Sequence[CellResult]) -> str:
+    """Return the reference, with its sources if each cell has the same, and the cells of disputed items only."""
+    defined = [cell for cell in cells if cell.value is not None]
+    mixes = {cell.reference for cell in defined}
     if len(mixes) == 1 and (mix := mixes.pop()):
-        yield f"reference: {reference}, {mix}{_share_of(valued, cells)}"
-    else:
-        yield f"reference: {reference}" + (f"{ALL_DISPUTED}{_share_of(disputed, cells)}" if disputed else "")
+        return f"reference: {name}, {mix}{_named(defined, cells)}"
+    disputed = [cell for cell in defined if cell.reference.endswith(ALL_DISPUTED)]
+    return f"reference: {name}" + (f"{ALL_DISPUTED}{_named(disputed, cells)}" if disputed else "")
 
 
-def _share_of(some: Sequence[CellResult], cells: Sequence[CellResult]) -> str:
-    """Return the number of some of the cells in brackets; empty for all of them."""
-    return "" if len(some) == len(cells) else f" (in {len(some):,} of {format_count(len(cells), 'cell')})"
+def _named(some: Sequence[CellResult], cells: Sequence[CellResult]) -> str:
+    """Return the number and the names of some of the cells in brackets; empty for all of them."""
+    if len(some) == len(cells):
+        return ""
+    several = len({cell.criterion for cell in cells}) > 1
+    names = [" · ".join(filter(None, [*cell.levels, cell.criterion if several else ""])) for cell in some]
+    shown = f": {', '.join(names)}" if len(names) <= MAX_NAMES else ""
+    return f" (in {len(some):,} of {format_count(len(cells), 'cell')}{shown})"
 
 
 def _averages(table: CellTable) -> str:

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sqlalchemy import ColumnElement, distinct, func, not_, or_, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.trace import Usage
 from storage.db.tables import EventRow
 from storage.reports.opinions import once
 from storage.runs.call_totals import ANSWERED
@@ -59,6 +60,19 @@ class RunCost:
     def seconds_per_trace(self) -> float | None:
         """Seconds of calls per trace; None if a duration is unknown, or without calls."""
         return self.seconds / self.traces if self.traces and not self.untimed else None
+
+    @classmethod
+    def of_usages(cls, traces: int, usages: Sequence[Usage]) -> Self:
+        """Return the sums over the calls of these traces."""
+        return cls(
+            traces,
+            len(usages),
+            prompt_tokens=sum(usage.prompt_tokens or 0 for usage in usages),
+            completion_tokens=sum(usage.completion_tokens or 0 for usage in usages),
+            dollars=sum(usage.dollars or 0.0 for usage in usages),
+            unpriced=sum(usage.dollars is None for usage in usages),
+            uncounted=sum(None in (usage.prompt_tokens, usage.completion_tokens) for usage in usages),
+        )
 
     def amount(self, unit: str) -> float | None:
         """Return dollars or seconds per 1,000 traces, as far as they are known."""

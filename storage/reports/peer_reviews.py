@@ -2,8 +2,8 @@
 items."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
@@ -20,13 +20,16 @@ from core.items import Item
 from core.labels import Kind, Label, Target, Value, majority_value, mean_value
 from core.protocols import criteria_of, registry, settings_of_criterion
 from core.protocols.refer.auto_prompt import RatedItem
-from core.protocols.refer.protocol import Alteration, altered_reviews, expected_answer
+from core.protocols.refer.protocol import Alteration, altered_reviews, expected_answer, summarize_samples
 from core.protocols.refer.settings import Settings
-from core.statistics.reports.peer_errors import PeerInfluence, ReviewedTrace, peer_influence
-from core.trace import Turn
+from core.statistics.data.arrays import Estimate
+from core.statistics.measures.means import mean_estimate
+from core.statistics.reports.peer_errors import PeerInfluence, ReviewedTrace, error_of, peer_influence
+from core.trace import Turn, Usage
 from core.wording import report_criterion
 from storage.db.tables import ItemRow, OpinionRow, TargetRow
 from storage.labels import labels, targets
+from storage.reports.judge_costs import RunCost, efficient
 from storage.runs import events, experiments, runs
 from storage.runs.runs import Run
 from storage.studies import items
@@ -41,6 +44,8 @@ INFLUENCE = " · influence"
 # The longest name of a peer in the label of a level.
 MAX_PEER = 40
 ALTERATIONS: tuple[Alteration, ...] = get_args(Alteration)
+# How many samples of a chair a front has points for.
+SAMPLES = (1, 2, 3, 5, 10, 20, 50, 100, 200)
 # Judge, stage, value.
 StagedOpinion = tuple[str, str, Value | None]
 
@@ -160,7 +165,8 @@ def load_altered(session: Session, run: Run) -> dict[str, dict[str, dict[str, di
 def load_influences(session: Session, run: Run, errors: PeerErrors, criterion: str = "") -> list[PeerInfluence]:
     """Return the influence of each peer on the chair's verdicts, as far as its experiments have run.
 
-    The items of hidden labels have no true value here.
+    The last rows are other chairs of the study in place of the run's, and a jury of all: the mean of their scores, or
+    the answer of more than half. The items of hidden labels have no true value here.
     """
     name = criterion or errors.settings.criterion.name
     truths = {one.item: one.truth for one in errors.reviewed if one.item not in errors.hidden}
@@ -169,6 +175,14 @@ def load_influences(session: Session, run: Run, errors: PeerErrors, criterion: s
         next(iter((other.cell or {}).values()), ""): _chair_values(session, other.id, name)
         for other in _influence_runs(session, run)
     }
+    others = _other_runs(session, run, name, lambda settings: settings.chair.spec.model)
+    chairs = {f"chair {model}": _chair_values(session, other.id, name) for model, other in others.items()}
+    if again and chairs:
+        every = [whole, *chairs.values()]
+        summarize = mean_value if errors.settings.kind == "score" else majority_value
+        both = [item for item in whole if all(chair.get(item) is not None for chair in every)]
+        jury = {item: summarize([value for chair in every if (value := chair[item]) is not None]) for item in both}
+        again |= {**chairs, f"jury of {len(every)} chairs": jury}
     return [peer_influence(label, whole, values, truths) for label, values in again.items() if values]
 
 
@@ -177,6 +191,92 @@ def _influence_runs(session: Session, run: Run) -> list[Run]:
     names = (influence_name(run.name, altered=altered) for altered in (False, True))
     found = [experiments.find(session, run.study_id, name) for name in names]
     return [other for one in found if one is not None for other in experiments.runs_of(session, one.id)]
+
+
+def _other_runs(session: Session, run: Run, criterion: str, key: Callable[[Settings], Value]) -> dict[Value, Run]:
+    """Return `key` of the settings -> the newest other review of the study with the same form of verdict.
+
+    It has a verdict on at least half of the run's: reviews on other criteria or items would leave none in common.
+    """
+    own, found = Settings.model_validate(run.settings), dict[Value, Run]()
+    judged = _readable(session, run, criterion)
+    for other in find_runs(session, run.study_id):
+        settings = None if INFLUENCE in other.name else valid_settings(other, Settings)
+        if settings is None or settings.verdict != own.verdict or key(settings) in (key(own), *found):
+            continue
+        if 2 * len(judged & _readable(session, other, criterion)) >= len(judged):
+            found[key(settings)] = other
+    return found
+
+
+def _readable(session: Session, run: Run, criterion: str) -> set[str]:
+    """Return the items on which the chair has a verdict."""
+    return {item for item, value in _chair_values(session, run.id, criterion).items() if value is not None}
+
+
+@dataclass(frozen=True)
+class FrontPoint:
+    """The error and the cost of a chair with these peers and the first of its samples."""
+
+    peers: str
+    peer_count: int
+    samples: int
+    items: int
+    error: Estimate
+    """The mean distance from the true value; of answers the share that is wrong."""
+    dollars: float | None
+    """Of 1,000 traces; None if the price of a call is unknown."""
+    tokens: float | None
+    """Of a trace; samples of one request share its prompt."""
+    on_front: bool = False
+    """Whether no other point is at least as good for less, in dollars or, if a price is unknown, in tokens."""
+
+
+def load_front(session: Session, run: Run, errors: PeerErrors, criterion: str = "") -> list[FrontPoint]:
+    """Return the error and the cost of the run's chair by its peers and by how many of its samples are used.
+
+    The runs are this one, those without one of its peers, and the newest ones of the study with the same chair and
+    other peers; the items those with a true value on which every point has a verdict. No model is called: the first
+    samples that are stored are used.
+    """
+    name = criterion or errors.settings.criterion.name
+    others = [other for other in _influence_runs(session, run) if "altered_reviews" not in other.settings]
+    by_peers = _other_runs(session, run, name, lambda settings: ", ".join(peer.name for peer in settings.peers))
+    reviews = {other.id: Settings.model_validate(other.settings) for other in (run, *others, *by_peers.values())}
+    chair = errors.settings.chair.spec.model
+    reviews = {key: one for key, one in reviews.items() if one.chair.spec.model == chair}
+    found: dict[tuple[str, int, int], dict[str, tuple[Value | None, list[Usage]]]] = {}
+    for trace in events.turns_by_trace(session, run.study_id, list(reviews)):
+        settings, own = reviews[trace.run], trace.of_criterion(name)
+        peers, samples = ([turn for turn in own if turn.step == step] for step in ("peer", "chair"))
+        for count in (one for one in SAMPLES if one <= len(samples)):
+            used = samples[:count]
+            value = summarize_samples([turn.reading for turn in used if turn.reading is not None], settings)
+            key = (", ".join(peer.name for peer in settings.peers), len(settings.peers), count)
+            found.setdefault(key, {}).setdefault(trace.item, (value, [turn.usage for turn in (*peers, *used)]))
+    truths = {one.item: one.truth for one in errors.reviewed if one.item not in errors.hidden}
+    items = [i for i in truths if all(i in of and of[i][0] is not None for of in found.values())]
+    return _with_front(
+        [_point(key, [by_item[i] for i in items], [truths[i] for i in items]) for key, by_item in found.items()]
+    )
+
+
+def _point(
+    key: tuple[str, int, int], used: Sequence[tuple[Value | None, Sequence[Usage]]], truths: Sequence[Value]
+) -> FrontPoint:
+    errors = [error_of(value, truth) for (value, _), truth in zip(used, truths, strict=True) if value is not None]
+    cost = RunCost.of_usages(len(used), [usage for _, usages in used for usage in usages])
+    return FrontPoint(*key, len(used), mean_estimate(errors), cost.dollars_per_thousand, cost.tokens_per_trace)
+
+
+def _with_front(points: Sequence[FrontPoint]) -> list[FrontPoint]:
+    """Return the points, the cheapest first, each with whether it is on the front."""
+    is_priced = all(point.dollars is not None for point in points)
+    costs = {point: point.dollars if is_priced else point.tokens for point in points}
+    known = {p: (cost, -p.error.value) for p, cost in costs.items() if cost is not None and p.error.value is not None}
+    front = efficient(known)
+    ordered = sorted(points, key=lambda point: (costs[point] is None, costs[point] or 0.0, point.error.value or 0.0))
+    return [replace(point, on_front=point in front) for point in ordered]
 
 
 def _chair_values(session: Session, run_id: int, criterion: str) -> dict[str, Value | None]:

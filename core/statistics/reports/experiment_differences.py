@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from core.statistics.measures.comparison import bootstrap_p_value, paired_compar
 from core.statistics.measures.pairwise import MIN_ITEMS_FOR_INTERVAL
 from core.statistics.measures.resampling import SAME, NoInterval, Statistic, bca_interval
 from core.statistics.reports import experiments
-from core.statistics.reports.experiments import Levels, RunOfCell, Sample
+from core.statistics.reports.experiments import CellResult, Levels, RunOfCell, Sample
 from core.wording import join_notes
 
 # Two cells whose levels differ in one axis.
@@ -51,6 +52,11 @@ class AxisDifference:
     reason: str = ""
     combinations: int = 1
     """The combinations of other levels that an effect is the mean over: those with a verdict in both cells."""
+    lowest: float | None = None
+    highest: float | None = None
+    """The bounds for any verdicts in place of the missing ones; None without missing ones."""
+    cost: tuple[float | None, float | None, float | None] = (None, None, None)
+    """The effect on the cost of 1,000 traces, with its interval."""
 
 
 def axis_differences(
@@ -209,6 +215,23 @@ def _row(
         axes[place], first[place], second[place], {} if others else fixed, criterion, statistic, None, None, None,
         items, None, None, combinations=len(pairs),
     )  # fmt: skip
+
+
+def with_bounds(row: AxisDifference, cells: Sequence[CellResult], axes: Sequence[str]) -> AxisDifference:
+    """Return a difference or an effect with its `lowest` and `highest`, from the bounds of the cells."""
+    place = list(axes).index(row.axis)
+    bounds = {of.levels: of.bounds for of in cells if of.criterion == row.criterion and of.value is not None}
+    ends = []
+    for levels, first in bounds.items():
+        other = (*levels[:place], row.other_level, *levels[place + 1 :])
+        is_own = all(level == row.fixed.get(axis, level) for axis, level in zip(axes, levels, strict=True))
+        if levels[place] == row.level and other in bounds and is_own:
+            ends.append((first, bounds[other]))
+    known = [(first[0] - second[1], first[1] - second[0]) for first, second in ends if first and second]
+    if not known or len(known) < len(ends) or row.difference is None:
+        return row
+    low, high = (fmean(of) for of in zip(*known, strict=True))
+    return replace(row, lowest=low, highest=high) if low < high else row
 
 
 def correct_differences(differences: Sequence[AxisDifference]) -> tuple[AxisDifference, ...]:

@@ -39,8 +39,10 @@ REPEAT_SEPARATOR = "\x1f"
 EPSILON = 0.2
 # Statistics of all targets that a cell was asked about.
 WITH_MISSING = ("example_level_agreement", "no_verdict_rate")
-# The ends of the names of what a statistic could be with other verdicts: no results of a cell.
-RANGES = ("_lowest", "_highest")
+# The ends of the names of the lowest and the highest value that a statistic can take: see `unread_ranges`.
+BOUNDS = ("_lowest", "_highest")
+# Statistics with the bounds of another one.
+BOUNDED = {"example_level_agreement": "accuracy_gold"}
 WITHIN, BETWEEN = "_within_groups", "_between_systems"
 # The labels of a cell, in the order of the axes.
 Levels = tuple[str, ...]
@@ -76,11 +78,21 @@ class CellResult:
     """Targets of failed traces, over all repeats."""
     left_out: int = 0
     """Targets with a verdict that are left out, because another cell has none."""
+    lowest: float | None = None
+    highest: float | None = None
+    """The bounds of the value for any verdicts in place of the missing ones; None without missing ones, and for
+    statistics that have no bounds."""
 
     @property
     def repeats(self) -> int:
         """The number of repeats, also of those without a value."""
         return len(self.items_of_repeats)
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """`lowest` and `highest`, the value being both without missing verdicts; None if they are unknown."""
+        low, high = (self.lowest, self.highest) if self.no_verdict else (self.value, self.value)
+        return None if self.value is None or low is None or high is None else (low, high)
 
 
 @dataclass(frozen=True)
@@ -148,6 +160,8 @@ def cell_statistics(
     The opinions are the verdicts of the runs, one per run and target, and have if known `failed`: whether the trace
     failed, so that there is no verdict.
     """
+    if wanted is not None:  # with the statistics that have the bounds of others
+        wanted = {*wanted, *(BOUNDED[name] for name in wanted if name in BOUNDED)}
     samples = cell_samples(frames.opinions, runs)
     names = criterion_names(samples)
     results: dict[str, list[CellResult]] = {}
@@ -201,16 +215,21 @@ def _cell_results(
     known = opinions.asked & (~np.isnan(dataset.gold) | ~np.isnan(dataset.gold_scores))
     missing = int((known & np.isnan(opinions.values)).sum())
     for statistic in {**every, **some}:
-        is_of_all = statistic in WITH_MISSING
+        is_of_all = statistic in WITH_MISSING or statistic.endswith(BOUNDS)
         result = (every if is_of_all else some).get(statistic)
         if result is not None:
+            ends = [every.get(BOUNDED.get(statistic, statistic) + end) for end in BOUNDS]
+            # Without left-out targets only: the bounds are on all of them.
+            lowest, highest = (None if end is None or (left_out and not is_of_all) else end.value for end in ends)
             result = replace(
                 result, asked=int(known.sum()), no_verdict=missing, failed=sample.failed,
-                left_out=0 if is_of_all else left_out,
+                left_out=0 if is_of_all else left_out, lowest=lowest, highest=highest,
             )  # fmt: skip
             reason = why_empty(statistic, sample, int(opinions.asked.sum()), result.asked, missing)
             if reason and is_of_all:
-                result = replace(result, value=None, deviation=None, low=None, high=None, reason=reason)
+                result = replace(
+                    result, value=None, deviation=None, low=None, high=None, lowest=None, highest=None, reason=reason
+                )  # fmt: skip
             yield statistic, result
 
 
@@ -237,9 +256,10 @@ def _results_on(dataset: Dataset, levels: Levels, resamples: int, wanted: Wanted
     else:
         single, distinct, of_items = [pooled], dataset, pooled
     for statistic, row in pooled.items():
-        if statistic.endswith(RANGES) or (wanted is not None and statistic not in wanted):
+        known = next((statistic.removesuffix(end) for end in BOUNDS if statistic.endswith(end)), statistic)
+        if wanted is not None and known not in wanted:
             continue
-        of_repeats = [rows.get(statistic) for rows in single]
+        of_repeats = [rows.get(statistic, rows.get(known)) for rows in single]  # a complete repeat has no bounds
         counts = tuple(0 if one is None else one.items for one in of_repeats)
         values = [one.value for one in of_repeats if one is not None and one.value is not None]
         has_some = 0 < len(values) < len(counts)

@@ -10,7 +10,7 @@ import streamlit as st
 from core.errors import TiebreakError
 from core.formats.charts import wrap_name
 from core.formats.tables import Table
-from core.statistics.reports.experiment_differences import AxisDifference, describe_correction
+from core.statistics.reports.experiment_differences import describe_correction
 from core.statistics.reports.experiments import CellResult
 from pages.parts import charts, colours, downloads, live, numbers, resources, shell, tables
 from pages.parts.text import escape_markdown
@@ -118,6 +118,32 @@ def _draw_chart(results: report.Results, statistic: str) -> None:
         st.caption(f"The chart has the first {MAX_LINES} combinations; the table has all.")
 
 
+def front_figure(rows: Sequence[report.Value], statistic: str, cost: str) -> go.Figure:
+    """Return the cells as points of cost and value with their intervals, and the Pareto front as a line."""
+    figure = go.Figure()
+    for name, is_on_front, colour, mode in (
+        ("On the front", True, charts.accent_colour(), "lines+markers+text"),
+        ("Dominated", False, colours.UNDECIDED, "markers"),
+    ):
+        points = []
+        for row in (row for row in rows if row.on_front == is_on_front):
+            estimate = numbers.format_interval(row, 3)
+            lines = (row.cell, estimate, f"n {row.items:,} items, {row.cost:,.2f} {cost}")
+            interval, text = (row.value, row.low, row.high), escape(row.cell, quote=False)
+            points.append(charts.Point(row.cost, row.value, lines, interval, text))
+        step = {"shape": "hv", "color": colour, "width": 1.5}
+        figure.add_trace(charts.scatter(points, colour, mode, name=name, textposition=_sides(points), line=step))
+    figure.update_xaxes(title=cost)
+    figure.update_yaxes(title=escape(statistic, quote=False), zeroline=False)
+    return charts.apply_layout(figure, f"{escape(statistic, quote=False)} and cost", HEIGHT, legend=True)
+
+
+def _sides(points: Sequence[charts.Point]) -> list[str]:
+    """Return where the name of each point has room: to the right in the left half, otherwise to the left."""
+    middle = (min(costs) + max(costs)) / 2 if (costs := [point.x for point in points]) else 0
+    return ["top right" if point.x <= middle else "top left" for point in points]
+
+
 def _draw_front(results: report.Results, statistic: str) -> None:
     """Draw the cells by value for money; nothing for a statistic that is a cost, or without costs."""
     if not results.cost or statistic in report.COSTS:
@@ -132,25 +158,19 @@ def _draw_front(results: report.Results, statistic: str) -> None:
         criterion = st.selectbox("Criterion", criteria, key="front_criterion", width=280)
     rows = [row for row in rows if row.criterion == criterion]
     st.caption(escape_markdown(f"{report.describe_front(results, statistic)}."))
+    figure = front_figure(rows, statistic, report.COSTS[results.cost])
+    alt = f"{statistic} of each cell by cost, with the Pareto front."
+    charts.draw(figure, "front_chart", alt, data=charts.ChartData(rows=rows))
     columns = [column for column in report.VALUE_COLUMNS if column.title != "Criterion"]
     tables.draw(Table("experiment_front", rows, columns, ()))
-
-
-def _cached_differences(
-    study: Study, results: report.Results, version: Version, statistic: str, *, effects: bool
-) -> Sequence[AxisDifference]:
-    experiment = results.experiment
-    measure = partial(
-        report.differences, resources.engine(), study, experiment, statistic, results.reference, effects=effects
-    )
-    return live.cached(study, version, "differences", measure, experiment.id, statistic, effects)
 
 
 def _draw_effects(study: Study, results: report.Results, version: Version, statistic: str) -> None:
     """Draw the effects of the levels, if there are other levels to average over."""
     if len(results.axes) < 2:
         return
-    found = _cached_differences(study, results, version, statistic, effects=True)
+    measure = partial(report.effects, resources.engine(), study, results, statistic)
+    found = live.cached(study, version, "effects", measure, results.experiment.id, statistic)
     st.subheader("Effects of the levels")
     st.caption(escape_markdown(f"{report.describe_effects(results, statistic)}."))
     hidden = "Criterion" if len({row.criterion for row in found}) == 1 else ""
@@ -158,8 +178,9 @@ def _draw_effects(study: Study, results: report.Results, version: Version, stati
 
 
 def _draw_differences(study: Study, results: report.Results, version: Version, statistic: str) -> None:
+    measure = partial(report.bounded_differences, resources.engine(), study, results, statistic)
     try:
-        found = _cached_differences(study, results, version, statistic, effects=False)
+        found = live.cached(study, version, "differences", measure, results.experiment.id, statistic)
     except TiebreakError as error:
         st.caption(escape_markdown(str(error)))
         return

@@ -102,15 +102,19 @@ def test_differences_along_an_axis_are_paired_and_corrected(
     assert all(difference.p is None and "same on every item" in difference.reason for difference in by_axis["words"])
 
 
-def test_effects_are_means_over_the_other_levels(finished: tuple[Engine, Study], results: report.Results) -> None:
+def test_effects_are_means_over_the_other_levels_with_their_cost(
+    finished: tuple[Engine, Study], results: report.Results
+) -> None:
     """The effect of the model is that of both lengths, .875 each; on all 20 items, with the same resamples."""
-    model, words = report.differences(*finished, results.experiment, "example_level_agreement", effects=True)
+    model, words = report.effects(*finished, results, "example_level_agreement")
     assert (model.level, model.other_level, model.combinations, model.items) == ("good", "bad", 2, 20)
     assert model.difference == pytest.approx(0.875) and model.low is not None and 0.7 < model.low < 0.875
     assert model.p_corrected is not None and model.p_corrected < 0.01
+    assert model.cost[0] == pytest.approx(0.0) and model.lowest is None
     assert (words.difference, words.p_corrected) == (pytest.approx(0.0), None)
-    assert "combinations" in command(finished[0], "--effects")
-    assert "for 1,000 traces" in command(finished[0], "--front"), "the unit of the cost"
+    for option, column in (("--effects", "combinations"), ("--front", "on_front")):
+        text = command(finished[0], option)
+        assert column in text and "for 1,000 traces" in text  # the unit of the cost
 
 
 def test_the_front_has_the_cells_that_no_cheaper_one_equals(results: report.Results) -> None:
@@ -120,9 +124,11 @@ def test_the_front_has_the_cells_that_no_cheaper_one_equals(results: report.Resu
     ]
     priced = replace(results, cells={**results.cells, "dollars": dollars})
     rows = report.values_for_money(priced, name)
-    assert [(row.cell, row.on_front) for row in rows] == [
-        ("bad · 50", True), ("good · 150", True), ("good · 50", False), ("bad · 150", False),
+    assert [(row.cell, row.on_front, row.dominated_by) for row in rows] == [
+        ("bad · 50", True, ""), ("good · 150", True, ""), ("good · 50", False, "good · 150"),
+        ("bad · 150", False, "bad · 50"),
     ]  # fmt: skip
+    assert rows[1].per_point == pytest.approx(1 / 87.5)
     with pytest.raises(TiebreakError, match="needs the cost"):
         report.values_for_money(priced, "dollars")
     failed = {name: [replace(cells[0], value=None), *cells[1:]], "dollars": dollars[1:]}
@@ -137,8 +143,8 @@ def test_the_caption_states_each_caveat_once_with_its_cells(results: report.Resu
     mix = "3 by people, all of disputed targets"
     partial = replace(results, cells={name: [replace(first, reason=f"a; {few}", reference=mix), *others]})
     caption = report.caption_of(partial, name, report.table_of(partial, name)[1])
-    assert caption.count(few) == 1 and f"{few} (in 1 of 4 cells); " in caption
-    assert caption.endswith("reference: gold, all of disputed targets (in 1 of 4 cells)")
+    assert caption.count(few) == 1 and f"{few} (in 1 of 4 cells: good · 50); " in caption
+    assert caption.endswith("reference: gold, all of disputed targets (in 1 of 4 cells: good · 50)")
     whole = replace(results, cells={name: [replace(cell, reason=few, reference=mix) for cell in (first, *others)]})
     _, latex = report.render(whole, name, None, None, "latex")
     assert latex.count(f"; {few}; reference: gold, {mix}") == 1
@@ -170,11 +176,9 @@ def command(engine: Engine, *words: str) -> str:
 @pytest.fixture
 def computed_once(finished: tuple[Engine, Study], results: report.Results, monkeypatch: pytest.MonkeyPatch) -> Engine:
     """Commands print what is computed once for all of them."""
-    differences = cache(partial(report.differences, *finished, results.experiment))
+    differences = cache(partial(report.bounded_differences, *finished, results))
     monkeypatch.setattr(report, "results", lambda *of: results)
-    monkeypatch.setattr(
-        report, "differences", lambda engine, study, experiment, name, *of, **options: differences(name)
-    )
+    monkeypatch.setattr(report, "bounded_differences", lambda engine, study, results, name: differences(name))
     return finished[0]
 
 
@@ -191,7 +195,7 @@ def test_the_command_prints_a_table_in_every_format(computed_once: Engine) -> No
     assert "0.125 ± 0.177 [" in text
     assert command(engine, "--columns", "judge.model", "--format", "markdown").startswith("| words | good | bad |\n")
     latex = command(engine, "--rows", "judge.model", "--columns", "words", "--format", "latex")
-    assert r"0.125 $\pm$ 0.177 [0." in latex
+    assert r"\stack[c]{{.125{\scriptsize$\pm$.177}} \\ {\scriptsize [.06, .26]}}" in latex
     lines = command(engine, "--format", "csv").splitlines()
     assert lines[0].startswith("judge.model,words,statistic,kind,criterion,value,deviation,low,high,items,repeats")
     assert len(lines) == 5
@@ -283,9 +287,16 @@ def failing(engine: Engine, a_study: Study) -> report.Results:
     return report.results(engine, a_study, experiment)
 
 
-def test_failed_items_and_those_without_a_verdict_count_with_their_number(failing: report.Results) -> None:
+def test_failed_items_and_those_without_a_verdict_count_with_their_number_and_bounds(
+    engine: Engine, a_study: Study, failing: report.Results
+) -> None:
     good, bad = failing.of(None)[1]
     assert (good.value, good.items, bad.value, bad.items) == (1.0, 3, pytest.approx(1 / 3), 3)
-    assert (bad.asked, bad.no_verdict, bad.failed) == (3, 2, 1)
+    assert (bad.asked, bad.no_verdict, bad.failed, bad.highest) == (3, 2, 1, 1.0)
     _, text = report.render(failing, None, None, None, "text")
-    assert "targets of failed traces, which count as no verdict: 1" in text and "(2 of 3 missing)" in text
+    assert "targets of failed traces, which count as no verdict: 1 (in 1 of 2 cells: bad · 50)" in text
+    (effect, *_) = report.effects(engine, a_study, failing, "example_level_agreement")
+    (difference, *_) = report.bounded_differences(engine, a_study, failing, "example_level_agreement")
+    for row in (effect, difference):
+        assert (row.lowest, row.highest) == (pytest.approx(0.0), pytest.approx(2 / 3))
+    assert "(2 of 3 missing: 0.333 to 1.000)" in text

@@ -304,6 +304,7 @@ base:
         return Reply(text=f"Rating of Engaging: {3 if is_high else 1}", usage=Usage(dollars=0.001))
 
     llama = "Meta-Llama-3.1-8B-Instruct-Turbo"
+    long = f"together_ai/meta-llama/{llama}"  # longer than a level may be, as in docs/papers/refer
     execute(engine, begin(engine, study, base), answer)
     run = find_run(engine, study, "reviews")
     definition = influence_definition(engine, run)
@@ -314,16 +315,26 @@ base:
         rows = {row.name: row for row in peer_reviews.load_influences(session, run, errors)}
     values = {name: (row.items, row.change.value, row.error.value) for name, row in rows.items()}
     assert values == {"all peers, another seed": (6, 0, 0), f"without {llama}": (6, 0, 0), "without p2": (6, 2, 2)}
-    # The chair that follows the highest review is asked again with altered reviews.
+    # Another chair says 1, and the chair that follows the highest review is asked again with altered reviews. Newer
+    # reviews on another criterion have no verdict in common.
+    other = base.replace("model: c}", "model: d}").replace("name: reviews", "name: others")
+    execute(engine, begin(engine, study, other), answer)
+    elsewhere = other.replace("name: others", "name: elsewhere").replace("name: Engaging", "name: Natural")
+    for text in (elsewhere, elsewhere.replace("elsewhere", "e").replace("model: d}", "model: e}")):
+        execute(engine, begin(engine, study, text), lambda ask: "Rating of Natural: 1")
     definition = influence_definition(engine, run, altered=True)
     progress, asked = execute(engine, start(engine, study, plan(engine, study, definition)), answer)
     assert progress.state == "finished" and {ask.spec.model for ask in asked} == {"c"}
     with reading(engine) as session:
         rows = {row.name: row for row in peer_reviews.load_influences(session, run, errors)}
+        front = peer_reviews.load_front(session, run, errors)
     assert {name: (row.items, row.change.value, row.error.value) for name, row in rows.items()} == values | {
         f"{llama}: opposite": (6, 0, 0), "p2: opposite": (6, 2, 2), f"{llama}: of another item": (6, 0, 0),
-        "p2: of another item": (6, 0, 0),
+        "p2: of another item": (6, 0, 0), "chair d": (6, 2, 2), "jury of 2 chairs": (6, 1, 1),
     }  # fmt: skip
+    points = {one.peers: (one.peer_count, one.samples, one.items, one.error.value, one.on_front) for one in front}
+    assert points == {long: (1, 1, 6, 0, True), "p2": (1, 1, 6, 2, False), f"{long}, p2": (2, 1, 6, 2, False)}
+    assert [one.dollars for one in front] == pytest.approx([2, 2, 3])
 
 
 def test_judges_of_critiques_share_references_and_aius_with_equal_ids(engine: Engine) -> None:

@@ -3,7 +3,10 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from core.formats.cell_table import cell_table
 from core.labels import Scale
 from core.statistics.data.dataset import Frames
 from core.statistics.reports.experiment_differences import (
@@ -11,6 +14,7 @@ from core.statistics.reports.experiment_differences import (
     axis_differences,
     correct_differences,
     describe_correction,
+    with_bounds,
 )
 from core.statistics.reports.experiments import CellResult, RunOfCell, cell_statistics, criterion_names
 
@@ -86,6 +90,39 @@ def test_four_failed_items_of_twelve_do_not_raise_a_score() -> None:
     whole, failed = cells_of({"all": "111111122222", "some": "1111xxxx1122"}, "example_level_agreement")
     assert (whole.value, whole.items, whole.no_verdict) == (pytest.approx(7 / 12), 12, 0)
     assert (failed.value, failed.items, failed.no_verdict, failed.failed) == (pytest.approx(6 / 12), 12, 4, 4)
+    assert (failed.lowest, failed.highest) == (pytest.approx(6 / 12), pytest.approx(10 / 12))
+
+
+def test_a_repeat_without_missing_verdicts_counts_in_the_bounds() -> None:
+    (cell,) = cells_of({"cot": "122222222222|1112222222.2|11122222222."}, "example_level_agreement")
+    assert (cell.value, cell.no_verdict) == (pytest.approx(7 / 36), 2)
+    assert (cell.lowest, cell.highest) == (pytest.approx(7 / 36), pytest.approx(9 / 36))
+
+
+@settings(max_examples=8)
+@given(data=st.data())
+def test_no_value_or_effect_is_outside_its_bounds(data: st.DataObject) -> None:
+    items, repeats, groups = (data.draw(st.integers(*ends)) for ends in ((2, 5), (1, 3), (0, 2)))
+    marks = st.lists(st.text("12.x", min_size=items, max_size=items), min_size=repeats, max_size=repeats)
+    rounds = {name: "|".join(data.draw(marks)) for name in ("a 1", "a 2", "b 1", "b 2")}
+    frames, runs = debates(rounds, groups)
+    found = cell_statistics(frames, runs, resamples=2)
+    for statistic, cells in found.items():
+        for low, value, high in [(cell.lowest, cell.value, cell.highest) for cell in cells]:
+            assert value is None or low is None or high is None or low - 1e-9 <= value <= high + 1e-9, statistic
+        (((_, (entry,)),)) = cell_table(cells, {"model": "ab", "n": "12"}, [], []).lines
+        if entry is not None and entry.bounds is not None and entry.value is not None:
+            assert entry.bounds[0] - 1e-9 <= entry.value <= entry.bounds[1] + 1e-9
+    for statistic in {"example_level_agreement", "accuracy_gold", "win_rate_1"} & {*found}:
+        rows = [
+            row
+            for effects in (True, False)
+            for row in axis_differences(frames, runs, ["model", "n"], statistic, resamples=2, effects=effects)
+        ]
+        for row in rows:
+            one = with_bounds(row, found[statistic], ["model", "n"])
+            if row.difference is not None and one.lowest is not None and one.highest is not None:
+                assert one.lowest - 1e-9 <= row.difference <= one.highest + 1e-9
 
 
 def test_a_cell_that_only_failed_is_left_out_of_differences_and_effects() -> None:
