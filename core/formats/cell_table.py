@@ -92,7 +92,7 @@ class CellTable:
             case "csv":
                 return rows_csv(dict(zip(self.header, line, strict=True)) for line in texts)
             case "latex":
-                return latex_tabular(self.header, texts, caption, label)
+                return latex_tabular(self.header, texts, caption, label, tuple(self.remarks))
             case "markdown":
                 return f"{markdown_table(self.header, texts)}\n{caption}\n"
         from tabulate import tabulate

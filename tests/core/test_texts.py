@@ -106,7 +106,7 @@ def test_a_p_value_is_never_printed_as_zero() -> None:
 
 def test_tables_print_p_values_and_csv_has_all_their_digits() -> None:
     assert format_table([ROW], "").splitlines()[-1].split() == ["a", "0.000", "<", "0.001", "0.012"]
-    assert r"0.000 & \textless{} 0.001 & 0.012" in latex_table([ROW], "", "t")
+    assert r".000 & \textless{} 0.001 & .012" in latex_table([ROW], "", "t")
     assert rows_csv([ROW]).splitlines()[-1] == "a,0.0004,2e-07,0.0123"
 
 
