@@ -17,7 +17,7 @@ from core.formats.records import ItemRecord, Record
 from core.formats.registry import read_records
 from core.protocols.scaleeval.protocol import CHOICE
 from storage.db import connections
-from storage.reports import agreement, alignment, critiques, weights
+from storage.reports import agreement, alignment, weights
 from storage.studies import studies
 from storage.studies.studies import Study
 from storage.transfer import imports
@@ -131,24 +131,6 @@ def test_chateval_verdicts_are_compared_with_the_majority_of_people(import_recor
     assert panel["cohen_kappa_gold_no_verdict_as_tie"] == (pytest.approx(0.2), 4)
     assert panel["no_verdict_rate"][0] == pytest.approx(1 / 4)
     assert figures("chateval · single role test")["accuracy_gold"] == (1.0, 3)
-
-
-def test_metacritique_scores_are_those_of_the_labels(import_records: Import) -> None:
-    engine, study = import_records(released("metacritique/annotation_data.json"))
-    board = critiques.leaderboard(engine, study, resamples=0)
-    micro = {row.author: row for row in board.rows if row.level == "micro" and row.source == "people"}
-    percent = {
-        author: tuple(round(100 * value, 2) for value in (row.precision.value, row.recall.value, row.f1.value))
-        for author, row in micro.items()
-        if row.precision.value is not None
-    }
-    assert percent["human"] == (80.0, 66.67, 72.73)
-    assert percent["llm"] == (66.67, 25.0, 36.36)
-    assert {author: micro[author].aius for author in ("human", "llm", "reference")} == {
-        "human": 5,
-        "llm": 9,
-        "reference": 6,
-    }
 
 
 def test_dna_weightings_have_distances_between_people_and_from_each_judge(import_records: Import) -> None:

@@ -132,19 +132,3 @@ def test_the_results_have_a_table_a_chart_and_differences() -> None:
     assert link.label.startswith("Compare runs") and link.query_string.count("runs=formats") == 2
     app = next(widget for widget in app.selectbox if widget.label == "Statistic").set_value("disputed_rate").run()
     assert app.dataframe[1].value.iloc[0, 0] == "0.000"
-
-
-def test_combinations_without_a_run_are_written_to_the_file_and_a_wrong_value_is_refused() -> None:
-    a_run()
-    app = visit("setup/experiments", view="new")
-    app.text_input(key="experiment_name").set_value("panel")
-    app = next(widget for widget in app.multiselect if widget.label == "Axes").set_value(["words"]).run()
-    next(w for w in app.text_input if w.label.startswith("Values of words")).set_value("50, 150")
-    app = app.text_input(key="experiment_exclude").set_value("{words: 150}").run()
-    assert yaml.safe_load(app.code[0].value)["exclude"] == [{"words": "150"}]
-    assert "1 cell: 1 run" in page_text(app)
-    app = app.text_input(key="experiment_exclude").set_value("{words: 151}").run()
-    assert "has no value '151'" in page_text(app)
-    app.text_input(key="experiment_exclude").set_value("")
-    next(w for w in app.text_input if w.label.startswith("Values of words")).set_value("5, 150")
-    assert "greater than or equal to 20" in page_text(click(app.run(), "Estimate"))

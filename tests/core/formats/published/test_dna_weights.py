@@ -61,14 +61,10 @@ def test_a_data_set_has_its_published_distances(
 def test_questions_have_their_categories_which_the_average_weights_are_printed_by() -> None:
     question = "What is the central dogma of molecular biology? What processes are involved?  Who named this?"
     assert category_of(question) == "stem" and category_of("Why?") == ""
-    records = read(public_file("dna_eval/weightings/faireval"))
-    categories = Counter(record.scenario for record in items_of(records))
-    assert "" not in categories and {"generic", "knowledge"} <= set(categories)
-
-
-def test_all_files_of_a_data_set_share_items_and_labels() -> None:
     records = list(read(public_file("dna_eval/weightings/faireval")))
     assert [len(of_kind(records, kind)) for kind in (ItemRecord, LabelRecord, RunRecord)] == [50, 100, 4]
+    categories = Counter(record.scenario for record in items_of(records))
+    assert "" not in categories and {"generic", "knowledge"} <= set(categories)
 
 
 def test_a_file_of_weightings_is_not_taken_for_a_table(tmp_path: Path) -> None:
@@ -124,11 +120,6 @@ def test_an_invalid_file_is_refused_with_its_line_and_field(tmp_path: Path, row:
     with pytest.raises(FileFormatError) as refusal:
         list(read(write_file(tmp_path, HEADER + row)))
     assert message in str(refusal.value) and "fair_gpt4_human.csv" in str(refusal.value)
-
-
-def test_a_folder_without_weightings_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileFormatError, match="expected CSV files with the columns"):
-        list(read(tmp_path))
 
 
 @pytest.mark.parametrize(

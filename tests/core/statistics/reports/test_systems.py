@@ -55,12 +55,6 @@ def test_bradley_terry_strengths_come_from_the_labels_of_people() -> None:
     assert all((row.strength_low or 0) < (row.strength or 0) < (row.strength_high or 0) for row in rows)
 
 
-def test_without_a_judge_the_value_is_that_of_people() -> None:
-    games = planted_games(4).assign(judge=np.nan, asked=False)
-    for row in rate_by_games(games, resamples=5):
-        assert row.value == row.people and row.verdicts is None and row.judged == 0
-
-
 def test_a_tie_is_half_a_win_for_both() -> None:
     winners = np.array([0.0, 1.0, 2.0, np.nan])
     assert wins(winners, np.ones(4, bool)).tolist()[:3] == [0.5, 1.0, 0.0]
