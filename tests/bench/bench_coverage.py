@@ -24,11 +24,9 @@ from core.statistics.measures.bias import (
     preference_given_people,
     preference_in_both_orders,
 )
-from core.statistics.measures.designs import design_mean
 from core.statistics.measures.means import AiuCounts, critique_scores, mean_estimate, share_estimate
 from core.statistics.measures.planning import Separation, plan_separation
 from core.statistics.measures.resampling import Family, bootstrap, stack_statistics, weighted_mean
-from core.statistics.measures.systems import rate_systems
 from core.statistics.reports.alignment import CEILING_STATISTICS, ceiling_estimates
 from core.statistics.reports.judge_findings import slice_rows
 from core.statistics.reports.judges import ceiling_difference
@@ -239,18 +237,6 @@ def shares(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str,
     return {f"share of {rate:.0%}": share_estimate(rng.random(units) < rate) for rate in (0.1, 0.3, 0.5)}
 
 
-def prediction_powered(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
-    """A win rate of `units` labels and ten times as many verdicts of a judge that is right on four of five."""
-    human = rng.choice([0.0, 0.5, 1.0], 11 * units, p=[0.3, 0.1, 0.6])
-    judge = np.where(rng.random(human.size) < 0.8, human, rng.choice([0.0, 0.5, 1.0], human.size))
-    human[units:] = np.nan
-    means = {
-        name: design_mean(human, np.ones(human.size), np.zeros(human.size, np.int64), verdicts, limits=(0, 1))
-        for name, verdicts in (("labels and verdicts", judge), ("labels alone", None))
-    }
-    return {name: estimate_of(found.value, found.low, found.high) for name, found in means.items()}
-
-
 def advantage(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
     """Advantage of the alternative-annotator test, three annotators and five categories."""
     codes = draw_codes(rng, EVEN, units)
@@ -261,19 +247,6 @@ def advantage(rng: np.random.Generator, units: int, resamples: int) -> Mapping[s
         return {"advantage": estimate_of(float(np.mean([each.advantage_probability for each in test.tests])))}
     (result,) = bootstrap(stack_statistics([test.mean_advantage]), test.units, resamples)
     return {"advantage": estimate_of(0.0, result.low, result.high)}
-
-
-def strengths(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
-    """Bradley-Terry strengths of four systems from `units` games of each two; a tenth are ties."""
-    true = np.array([0.9, 0.2, -0.3, -0.8])
-    pairs = np.array([(one, other) for one in range(4) for other in range(one + 1, 4)])
-    first, second = np.repeat(pairs, units, axis=0).T
-    wins = rng.random(first.size) < 1 / (1 + np.exp(true[second] - true[first]))
-    winner = np.where(rng.random(first.size) < 0.1, 0, np.where(wins, 1, 2))
-    found = rate_systems(first, second, winner, "abcd", resamples=max(resamples, 2))
-    return {
-        f"strength of {rating.system}": estimate_of(rating.strength or 0.0, rating.low, rating.high) for rating in found
-    }
 
 
 def slices(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
@@ -520,9 +493,7 @@ CASES: Cases = {
     correlations_in_dialogues: (UP_TO_300, 20_000),
     correlations_of_systems: ((5, 10, 20), 2_000),
     shares: (UP_TO_300, 1_000_000),
-    prediction_powered: (UP_TO_300, 1_000_000),
     advantage: (UP_TO_300[1:], 400_000),
-    strengths: (UP_TO_300, 400_000),  # not the true strengths: a tie is half a win for each, which moves them
     slices: (UP_TO_300, 10),
     equal_judges: (UP_TO_300, 10),
     crowd: (FEW_SIZES, 100_000),
