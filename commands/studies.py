@@ -163,7 +163,6 @@ def _differences(session: output.Reading, study_id: int | None, check: bool) -> 
     found = {
         "targets": targets.summary_differences,
         "traces": trace_opinions.order_differences,
-        "runs": call_totals.size_differences,
         "calls of runs": call_totals.differences,
     }
     return {

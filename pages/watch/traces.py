@@ -53,23 +53,23 @@ def draw_list(study: studies.Study) -> None:
     """Draw the filters, which are in the URL, and the matching traces; a click opens a trace."""
     chosen = choose_filter(study)
     # With a filter they are counted, so not again for each page.
-    count = partial(resources.read, traces.count_by_run, chosen)
+    count = partial(resources.read, traces.count, chosen)
     topics = (live.study_topic(study.id),)
-    sizes = live.load("trace_sizes", topics, count, scope=chosen)
-    if not sizes and chosen == traces.Filter(study.id):
+    total = live.load("trace_count", topics, count, scope=chosen)
+    if not total and chosen == traces.Filter(study.id):
         advice = "Start a run, or import recorded debates."
         return shell.draw_missing(study, "This study has no traces yet.", advice, shell.RUN, shell.IMPORT)
-    if not sizes:
+    if not total:
         st.info("No trace matches. Clear a filter to see more.")
         return
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.caption(numbers.format_count(sum(sizes.values()), "trace"), width="content")
+        st.caption(numbers.format_count(total, "trace"), width="content")
         order = st.segmented_control(
             "Order", ORDERS, default=next(iter(ORDERS)), required=True, key="order", bind="query-params"
         )
         shows_opinions = st.toggle("Show opinions", key="opinions", bind="query-params", help=OPINIONS_HELP)
     after = paging.key_place(("traces", chosen, order))
-    page = resources.read(traces.page, chosen, sizes, after=after, size=TRACES_PER_PAGE, order=ORDERS[order])
+    page = resources.read(traces.page, chosen, after=after, size=TRACES_PER_PAGE, order=ORDERS[order])
     matches = page.rows
     opinions = resources.read(trace_opinions.summarize_last, [trace.id for trace in matches])
     of_several = [trace.id for trace in matches if not trace.criterion]

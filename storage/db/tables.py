@@ -273,8 +273,6 @@ class RunRow(OfStudy, table=True):
     claimed_until: datetime | None = None
     created_at: datetime = Field(default_factory=now)
     ended_at: datetime | None = None
-    traces: int = Field(default=0, sa_column=Column(Integer, nullable=False, server_default=text("0")))
-    """The number of its traces: see `storage.runs.call_totals`."""
     call_totals: Any = Field(default=None, sa_column=value_column())
     """Name -> sum over its calls, of a run that has ended: see `storage.runs.call_totals`."""
 
@@ -286,13 +284,6 @@ class TraceRow(OfStudy, table=True):
         UniqueConstraint("run_id", "item_id", "part"),
         Index(None, "study_id", "outcome"),
         Index(None, "run_id", "outcome"),
-        Index(
-            "ix_trace_study_id_contention_item_id_run_id",
-            "study_id",
-            text("contention DESC"),
-            "item_id",
-            text("run_id DESC"),
-        ),
     )
     run_id: int = Field(foreign_key="run.id", ondelete="CASCADE")
     item_id: int = Field(foreign_key="item.id", ondelete="CASCADE")

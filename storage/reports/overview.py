@@ -58,8 +58,7 @@ def find_dispute(session: Session, study_id: int) -> dict[str, str]:
     trying the app, come last. Among equals it is the most disputed one.
     """
     wanted = Filter(study_id, status="disputed")
-    sizes = traces.count_by_run(session, wanted)
-    found = [row.id for row in traces.page(session, wanted, sizes, after=START, size=SEARCHED, order="contention").rows]
+    found = traces.ordered_ids(session, wanted, after=START, limit=SEARCHED, order="contention")
     opinions: dict[int, dict[str, dict[str, Any]]] = {}
     query = select(OpinionRow.trace_id, OpinionRow.stage, OpinionRow.judge, OpinionRow.value)  # type: ignore[call-overload]
     for trace, stage, judge, value in session.execute(query.where(col(OpinionRow.trace_id).in_(found))):

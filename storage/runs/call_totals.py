@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -12,7 +12,7 @@ from sqlmodel import col
 
 from core.wording import format_count
 from storage.db import audit
-from storage.db.tables import EventRow, RunRow, StudyRow, TraceRow
+from storage.db.tables import EventRow, RunRow, StudyRow
 from storage.runs import calls
 
 ANSWERED = ("turn", "unreadable", "extracted")
@@ -178,36 +178,8 @@ def _columns() -> list[ColumnElement[Any]]:
     ]
 
 
-# The number of traces of each run, which is stored with the run, so a list of traces has a total without counting.
-
-
-def update_sizes(session: Session, run_ids: Collection[int]) -> None:
-    """Count the traces of runs again, in the transaction that has added some."""
-    statement = update(RunRow).where(col(RunRow.id).in_(run_ids)).values(traces=_counted())
-    session.execute(statement, execution_options={"synchronize_session": False})
-
-
-def size_differences(session: Session, study_id: int | None = None, *, rebuild: bool = False) -> list[audit.Difference]:
-    """Return the differences of the runs of a study, or of all studies; `rebuild` as of `differences`."""
-    counted = _counted().label("again")
-    query = _of_studies(study_id, col(RunRow.traces), counted).where(col(RunRow.traces) != counted)
-    found = [
-        audit.Difference(id, study, again, {"study": name, "run": run, "traces stored": stored, "traces": again})
-        for id, study, name, run, stored, again in session.execute(query)
-    ]
-    if rebuild:
-        update_sizes(session, [one.id for one in found])
-        audit.record_rebuilt(session, found, "numbers of traces", "run")
-    return found
-
-
 def _of_studies(study_id: int | None, *columns: Any) -> Select[*tuple[Any, ...]]:
     """Select the id of each run, the id and the name of its study, its name, and columns of it."""
     query = select(col(RunRow.id), col(StudyRow.id), col(StudyRow.name), col(RunRow.name), *columns)
     query = query.join(StudyRow, col(StudyRow.id) == col(RunRow.study_id)).order_by(col(RunRow.id))
     return query if study_id is None else query.where(col(RunRow.study_id) == study_id)
-
-
-def _counted() -> Any:
-    own = select(func.count()).where(col(TraceRow.run_id) == col(RunRow.id))
-    return own.correlate(RunRow).scalar_subquery()

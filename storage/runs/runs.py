@@ -126,7 +126,6 @@ def _insert_traces(
     if not traces:
         raise TiebreakError("There are no items to run over; import some first.")
     insert_all(session, TraceRow, traces)
-    row.traces = len(traces)
 
 
 def sample_items(

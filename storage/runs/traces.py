@@ -59,25 +59,10 @@ class Filter:
     changed: bool | None = None
     """Whether a judge's last opinion differs from its first one, both readable."""
 
-    @property
-    def is_of_whole_runs(self) -> bool:
-        """Whether every trace of a run matches, or none."""
-        return self == Filter(self.study_id, self.run_id)
 
-
-def count_by_run(session: Session, filter: Filter) -> dict[int, int]:
-    """Return run -> the number of its matching traces, the newest run first, without runs that have none.
-
-    The numbers of whole runs are stored with the runs (`storage.runs.call_totals`); otherwise the traces are counted.
-    """
-    if filter.is_of_whole_runs:
-        query = select(col(RunRow.id), col(RunRow.traces)).where(col(RunRow.study_id) == filter.study_id)
-        query = query.where(col(RunRow.traces) > 0)
-        if filter.run_id is not None:
-            query = query.where(col(RunRow.id) == filter.run_id)
-        return {run: number for run, number in session.execute(query.order_by(col(RunRow.id).desc()))}
-    counted = matching(filter, clock(session), col(TraceRow.run_id), func.count()).group_by(col(TraceRow.run_id))
-    return dict(sorted(((run, number) for run, number in session.execute(counted)), reverse=True))
+def count(session: Session, filter: Filter) -> int:
+    """Return the number of matching traces."""
+    return session.scalar(matching(filter, clock(session), func.count())) or 0
 
 
 def matching(filter: Filter, at: datetime, *columns: SQLColumnExpression[Any]) -> Select[*tuple[Any, ...]]:
@@ -152,120 +137,47 @@ def _status_conditions(status: Status | None, criterion: str | None, at: datetim
 
 
 # The order of a list of traces, and its pages, each of which begins after a trace.
-#
-# A page is read from an index, from the trace on, so it costs as much at the end of the list as at its start: every
-# query has equal values in the first columns of an index, and reads its next column in order. Items are ordered by
-# their ids, which is the order of the study, because items are only appended to it.
 
 # The newest run first, in the order of the items; or the most disputed first, then in the order of the items, the
-# newest run first, and at last the traces without a known contention.
+# newest run first, and at last the traces without a known contention. Items are ordered by their ids, which is the
+# order of the study, because items are only appended to it.
 Order = Literal["run", "contention"]
-# A part of a list, which one query reads: its conditions, and its order.
-Part = tuple[Sequence[ColumnElement[bool]], Sequence[Any]]
-
-
-# The columns of the trace after which a page begins: its id, run_id, item_id and contention.
-_Place = Any
 
 
 def ordered_ids(
-    session: Session,
-    filter: Filter,
-    sizes: Mapping[int, int],
-    *,
-    after: int,
-    limit: int,
-    order: Order,
-    backwards: bool = False,
+    session: Session, filter: Filter, *, after: int, limit: int | None, order: Order, backwards: bool = False
 ) -> list[int]:
-    """Return the first traces after a trace, or backwards those before it; see `key_pages.read_page`.
+    """Return the first traces after a trace, or backwards those before it; see `storage.db.columns.read_page`.
 
-    `sizes` is `trace_filter.count_by_run` of the filter. A trace that the study does not have counts as START.
+    A trace that the study does not have counts as START.
     """
-    at, found = clock(session), list[int]()
-    place = None if after == START else _place(session, filter, after)
-    runs = list(sizes)
+    ordering = _ordering(order)
+    query = matching(filter, clock(session), col(TraceRow.id))
+    place = select(*(column for column, _ in ordering)).where(
+        col(TraceRow.id) == after, col(TraceRow.study_id) == filter.study_id
+    )
+    if after != START and (found := session.execute(place).first()) is not None:
+        query = query.where(_is_after(ordering, found, backwards))
+    sorting = (column.desc() if falling != backwards else column for column, falling in ordering)
+    return list(session.scalars(query.order_by(*sorting).limit(limit)))
+
+
+def _ordering(order: Order) -> list[tuple[Any, bool]]:
+    """Return the columns by which a list is sorted, each with whether its values fall."""
+    run, item, id = (col(TraceRow.run_id), True), (col(TraceRow.item_id), False), (col(TraceRow.id), False)
     if order == "run":
-        parts = _by_run(runs[::-1] if backwards else runs, sizes, place, limit, backwards)
-    else:
-        parts = _by_contention(place, backwards)
-    for conditions, sorting in parts:
-        query = matching(filter, at, col(TraceRow.id)).where(*conditions).order_by(*sorting)
-        found += session.scalars(query.limit(limit - len(found)))
-        if len(found) == limit:
-            break
-    return found
+        return [run, item, id]
+    return [(func.coalesce(col(TraceRow.contention), -1.0), True), item, run, id]
 
 
-def _place(session: Session, filter: Filter, trace_id: int) -> _Place | None:
-    columns = (col(TraceRow.id), col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.contention))
-    query = select(*columns).where(col(TraceRow.id) == trace_id, col(TraceRow.study_id) == filter.study_id)
-    return session.execute(query).first()
-
-
-def _by_run(
-    runs: Sequence[int], sizes: Mapping[int, int], place: _Place | None, limit: int, backwards: bool
-) -> Iterator[Part]:
-    """Yield the rest of the run of the place, then runs in groups: all but the last of a group are on one page."""
-    run, item, id = col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.id)
-    in_run = [_directed(item, backwards), _directed(id, backwards)]
-    if place is not None:
-        yield [run == place.run_id, *_rest_of_run(place, backwards)], in_run
-        runs = [one for one in runs if (one > place.run_id if backwards else one < place.run_id)]
-    while runs:
-        small = _fitting(runs, sizes, limit)
-        if small:
-            yield [run.in_(small)], [_directed(run, not backwards), *in_run]
-        runs = runs[len(small) :]
-        if runs:
-            yield [run == runs[0]], in_run
-        runs = runs[1:]
-
-
-def _fitting(runs: Sequence[int], sizes: Mapping[int, int], limit: int) -> list[int]:
-    """Return the first runs that have fewer traces together than a page."""
-    found: list[int] = []
-    for run in runs:
-        limit -= sizes[run]
-        if limit <= 0:
-            break
-        found.append(run)
-    return found
-
-
-def _rest_of_run(place: _Place, backwards: bool) -> list[ColumnElement[bool]]:
-    item, id = col(TraceRow.item_id), col(TraceRow.id)
-    if backwards:
-        return [item <= place.item_id, or_(item < place.item_id, id < place.id)]
-    return [item >= place.item_id, or_(item > place.item_id, id > place.id)]
-
-
-def _by_contention(place: _Place | None, backwards: bool) -> Iterator[Part]:
-    """Yield the traces of the item with the contention of the place, of its later items, and then the other ones."""
-    contention, item, run, id = (
-        col(TraceRow.contention), col(TraceRow.item_id), col(TraceRow.run_id), col(TraceRow.id),
-    )  # fmt: skip
-    of_item = [_directed(run, not backwards), _directed(id, backwards)]
-    equal = [_directed(item, backwards), *of_item]
-    known: Part = ([contention.is_not(None)], [_directed(contention, not backwards), *equal])
-    unknown: Part = ([contention.is_(None)], equal)
-    if place is None:
-        yield from (unknown, known) if backwards else (known, unknown)
-        return
-    same = contention == place.contention if place.contention is not None else contention.is_(None)
-    earlier_run, earlier = (run > place.run_id, id < place.id) if backwards else (run < place.run_id, id > place.id)
-    yield [same, item == place.item_id, or_(earlier_run, and_(run == place.run_id, earlier))], of_item
-    yield [same, item < place.item_id if backwards else item > place.item_id], equal
-    if place.contention is not None:
-        yield [contention > place.contention if backwards else contention < place.contention], known[1]
-    if backwards and place.contention is None:
-        yield known
-    if not backwards and place.contention is not None:
-        yield unknown
-
-
-def _directed(column: Any, backwards: bool) -> Any:
-    return column.desc() if backwards else column
+def _is_after(ordering: Sequence[tuple[Any, bool]], place: Sequence[Any], backwards: bool) -> ColumnElement[bool]:
+    """Return whether a trace follows the one with the values of `place`, or backwards precedes it."""
+    equal: list[ColumnElement[bool]] = []
+    following = []
+    for (column, falling), value in zip(ordering, place, strict=True):
+        following.append(and_(*equal, column < value if falling != backwards else column > value))
+        equal.append(column == value)
+    return or_(*following)
 
 
 # Traces read with one query.
@@ -298,19 +210,16 @@ class Trace:
 
 def in_batches(session: Session, filter: Filter) -> Iterator[list[Trace]]:
     """Yield the matching traces in parts: the newest run first, in the order of the items."""
-    sizes, after = count_by_run(session, filter), START
-    while ids := ordered_ids(session, filter, sizes, after=after, limit=BATCH, order="run"):
-        yield _of_ids(session, filter, ids)
-        after = ids[-1]
+    ids = ordered_ids(session, filter, after=START, limit=None, order="run")
+    for some in batches(ids, BATCH):
+        yield _of_ids(session, filter, some)
 
 
-def page(
-    session: Session, filter: Filter, sizes: Mapping[int, int], *, after: int, size: int, order: Order
-) -> Page[Trace]:
-    """Return the page that begins after a trace; `sizes` is `count_by_run` of the filter."""
+def page(session: Session, filter: Filter, *, after: int, size: int, order: Order) -> Page[Trace]:
+    """Return the page that begins after a trace."""
 
     def read(after: int, limit: int, backwards: bool) -> list[int]:
-        return ordered_ids(session, filter, sizes, after=after, limit=limit, order=order, backwards=backwards)
+        return ordered_ids(session, filter, after=after, limit=limit, order=order, backwards=backwards)
 
     found = read_page(read, after, size)
     return found.with_rows(_of_ids(session, filter, found.rows))

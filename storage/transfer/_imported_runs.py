@@ -100,7 +100,6 @@ def add_traces(
         advance(len(batch))
     if new:
         run_ids = sorted({run_id for run_id, *_ in new})
-        call_totals.update_sizes(session, run_ids)
         call_totals.update_runs(session, run_ids)
     return len(new), _count_different(session, study_id, known, target_ids)
 

@@ -89,7 +89,7 @@ def _plant_judge(session: connections.Session, study: int, judge: int, truth: li
     name, model = f"judge {judge + 1} with a long descriptive name", MODELS[judge % len(MODELS)]
     settings = {"judges": [{"name": name, "spec": {"model": model}}]}
     names = {"name": f"run {judge + 1}", "protocol": "single-judge", "criterion": CRITERION}
-    run = RunRow(study_id=study, **names, settings=settings, prompts={}, state="finished", traces=len(truth))
+    run = RunRow(study_id=study, **names, settings=settings, prompts={}, state="finished")
     session.add(run)
     session.flush()
     errors = 0.1 + 0.3 * judge / 20

@@ -80,9 +80,9 @@ def read_published(engine: Engine, study: Study) -> None:
 def read_traces(engine: Engine, study: Study) -> None:
     for chosen in (Filter(study.id), Filter(study.id, run_id=1, scenario="scenario 1")):
         with connections.reading(engine) as session:
-            sizes = traces.count_by_run(session, chosen)
-            matches = traces.page(session, chosen, sizes, after=7, size=1, order="run").rows
-            traces.page(session, chosen, sizes, after=columns.START, size=1, order="contention")
+            traces.count(session, chosen)
+            matches = traces.page(session, chosen, after=7, size=1, order="run").rows
+            traces.page(session, chosen, after=columns.START, size=1, order="contention")
             trace_opinions.summarize_last(session, [trace.id for trace in matches])
             runs.of_study(session, study.id)
             outcomes.count_unread(session, outcomes.UnreadFilter(study.id))

@@ -100,8 +100,7 @@ def a_trace(item: str, *events: Event, run: str = "r") -> TraceRecord:
 
 def find_traces(session: Session, filter: traces.Filter, order: traces.Order = "run") -> list[traces.Trace]:
     """Return all matching traces in an order."""
-    sizes = traces.count_by_run(session, filter)
-    return traces.page(session, filter, sizes, after=START, size=sum(sizes.values()), order=order).rows
+    return traces.page(session, filter, after=START, size=traces.count(session, filter), order=order).rows
 
 
 def debates(engine: Engine, count: int, *, study: str = "s") -> Queue:

@@ -16,7 +16,7 @@ from core.formats import tiebreak
 from storage.db.connections import _upgrading, alembic_config, connect, newest_revision, reading, upgrade, writing
 from storage.db.tables import Table
 from storage.labels import designs, labels, targets, views
-from storage.runs import call_totals, trace_opinions
+from storage.runs import trace_opinions
 from storage.studies import studies
 from storage.transfer.imports import import_records
 from tests.conftest import make_target
@@ -182,7 +182,6 @@ def test_what_follows_from_stored_rows_is_that_of_an_import(old, tmp_path):
     with reading(old) as session:
         assert targets.summary_differences(session) == []
         assert trace_opinions.order_differences(session) == []
-        assert call_totals.size_differences(session) == []
         study = studies.get(session, "Compatibility")
     new = connect(create_database(tmp_path / "new.db"))
     file = tmp_path / "study.jsonl"

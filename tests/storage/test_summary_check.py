@@ -56,7 +56,6 @@ def assert_agree(engine, change=""):
     with reading(engine) as session:
         assert targets.summary_differences(session) == [], change
         assert trace_opinions.order_differences(session) == [], change
-        assert call_totals.size_differences(session) == [], change
         assert call_totals.differences(session) == [], change
 
 
@@ -134,12 +133,6 @@ WRONG = {
         update(TraceRow).where(TraceRow.id == select(func.min(TraceRow.id)).scalar_subquery()),
         {"shown_orders": [[2, 1]]},
         {"study": "s", "run": "r", "item": "item 0", "part": "", "orders stored": "[[2, 1]]", "orders": "[]"},
-    ),
-    "numbers of traces of 1 run": (
-        call_totals.size_differences,
-        update(RunRow),
-        {"traces": 9},
-        {"study": "s", "run": "r", "traces stored": 9, "traces": ITEMS},
     ),
     "sums over the calls of 1 run": (
         call_totals.differences,

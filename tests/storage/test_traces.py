@@ -14,7 +14,7 @@ from storage.labels import labels
 from storage.runs import call_totals, claims, outcomes, runs, trace_opinions, traces
 from storage.runs.call_totals import Totals
 from storage.runs.outcomes import NewEvent
-from storage.runs.traces import Filter, count_by_run
+from storage.runs.traces import Filter
 from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_item, make_target
@@ -147,8 +147,7 @@ def test_traces_are_filtered(engine, a_study, a_live_trace):
     def find_names(**conditions):
         with reading(engine) as session:
             stored = find_traces(session, Filter(a_study.id, **conditions))
-            sizes = count_by_run(session, Filter(a_study.id, **conditions))
-            assert sum(sizes.values()) == len(stored)
+            assert traces.count(session, Filter(a_study.id, **conditions)) == len(stored)
             return [(trace.run, trace.item) for trace in stored]
 
     assert find_names() == [
@@ -193,20 +192,19 @@ def test_pages_of_any_list_are_parts_of_it_in_order(engine, a_study, order, seed
     imports.import_records(engine, "s", [*(RUN.model_copy(update={"name": name}) for name in names), *covered])
     with reading(engine) as session:
         for filter in (Filter(a_study.id), Filter(a_study.id, item="item 1"), Filter(a_study.id, status="disputed")):
-            sizes = count_by_run(session, filter)
             whole = find_traces(session, filter, order=order)
-            assert len(whole) == sum(sizes.values())
+            assert len(whole) == traces.count(session, filter)
             keys = [(-trace.run_id, trace.item) for trace in whole]
             if order == "contention":
                 keys = [(-1 if t.contention is None else t.contention, t.item, t.run_id) for t in whole]
                 keys = [(-contention, item, -run) for contention, item, run in keys]
             assert keys == sorted(keys)
             ids = [trace.id for trace in whole]
-            first = traces.page(session, filter, sizes, after=START, size=3, order=order)
-            last = traces.page(session, filter, sizes, after=first.last or START, size=3, order=order)
+            first = traces.page(session, filter, after=START, size=3, order=order)
+            last = traces.page(session, filter, after=first.last or START, size=3, order=order)
             assert ([trace.id for trace in last.rows], last.next) == (ids[-3:], None)
             for place, id in enumerate(ids):
-                page = traces.page(session, filter, sizes, after=id, size=3, order=order)
+                page = traces.page(session, filter, after=id, size=3, order=order)
                 assert [trace.id for trace in page.rows] == ids[place + 1 : place + 4]
                 assert page.previous == (ids[place - 3] if place >= 3 else START)
                 assert page.next == (ids[place + 3] if place + 4 < len(ids) else None)
@@ -232,7 +230,7 @@ def test_the_list_of_a_criterion_has_its_own_outcomes(engine):
             matches = find_traces(session, Filter(study_id, criterion=criterion))
             assert {trace.item: trace.status for trace in matches} == expected
             for status in ("agreed", "disputed"):
-                number = sum(count_by_run(session, Filter(study_id, criterion=criterion, status=status)).values())
+                number = traces.count(session, Filter(study_id, criterion=criterion, status=status))
                 assert number == list(expected.values()).count(status)
 
 

@@ -20,9 +20,9 @@ from core.trace import Verdict, VerdictReached
 from core.verdicts import verdict_contention
 from storage.db import dialects
 from storage.db.connections import batches
-from storage.db.tables import OpinionRow, RunRow, StudyRow, Table, TargetRow, TraceRow
+from storage.db.tables import OpinionRow, StudyRow, Table, TargetRow, TraceRow
 from storage.labels import designs, targets
-from storage.runs import call_totals, outcomes, trace_opinions
+from storage.runs import outcomes, trace_opinions
 from storage.runs.events import events_by_trace, verdict_columns
 
 revision: str = "0033"
@@ -198,7 +198,6 @@ def _store_what_follows(session: Session) -> None:
                 _store_verdict(session, trace_id, verdict)
     if orders := trace_opinions.order_differences(session):
         session.execute(sa.update(TraceRow), [{"id": one.id, "shown_orders": one.again} for one in orders])
-    call_totals.update_sizes(session, session.scalars(sa.select(col(RunRow.id))).all())
     # People label the disputed pairs, of criteria without labels: how others were chosen is not known.
     for study_id, criterion in session.execute(sa.text(DESIGNED)).all():
         design = replace(disputes_only(), between_runs=False)

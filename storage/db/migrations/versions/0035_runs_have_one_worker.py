@@ -1,4 +1,4 @@
-"""A worker executes a run as a whole: the tables of workers that shared the traces of a run go."""
+"""A worker executes a run as a whole: the tables of workers that shared its traces go, and counts that are not read."""
 
 from collections.abc import Sequence
 
@@ -13,16 +13,20 @@ branch_labels: Sequence[str] | None = None
 depends_on: Sequence[str] | None = None
 
 TABLES = ("reservation", "spending", "model_pause", "worker")
-INDEX = "ix_trace_claimed_by"
+INDEXES = ("ix_trace_claimed_by", "ix_trace_study_id_contention_item_id_run_id")
 
 
 def upgrade() -> None:
-    """Drop the tables and the index of claims, which a database of version 0.1 never had; notify no worker of runs."""
+    """Drop what a database of version 0.1 never had, and notify no worker of requested runs."""
     bind = op.get_bind()
     inspector = sa.inspect(bind)
     for table in TABLES:
         if inspector.has_table(table):
             op.drop_table(table)
-    if INDEX in {index["name"] for index in inspector.get_indexes("trace")}:
-        op.drop_index(INDEX, table_name="trace")
+    stored = {index["name"] for index in inspector.get_indexes("trace")}
+    for index in INDEXES:
+        if index in stored:
+            op.drop_index(index, table_name="trace")
+    if "traces" in {column["name"] for column in inspector.get_columns("run")}:
+        op.drop_column("run", "traces")
     dialects.create_triggers(bind)
