@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -16,8 +16,6 @@ from storage.db.tables import EventRow, RunRow, StudyRow
 from storage.runs import calls
 
 ANSWERED = ("turn", "unreadable", "extracted")
-# Types of the events that the sums are over. They are only ever appended: sums of as many events are current.
-COUNTED = (*ANSWERED, "call_failed", "schema_refused")
 
 
 @dataclass(frozen=True)
@@ -88,8 +86,9 @@ def add_up(totals: Iterable[Totals]) -> Totals:
 
 
 def by_run(session: Session, run_ids: Sequence[int]) -> dict[int, Totals]:
-    """Return run id -> the sums over its calls; the stored ones if the run has no newer events."""
-    sums = dict(_current(session, run_ids))
+    """Return run id -> the sums over its calls: the stored ones of a run that has ended."""
+    stored = select(col(RunRow.id), col(RunRow.call_totals)).where(col(RunRow.id).in_(run_ids))
+    sums = {run: found for run, found in session.execute(stored) if found is not None}
     if others := [run for run in run_ids if run not in sums]:
         query = select(col(EventRow.run_id), *_columns()).where(col(EventRow.run_id).in_(others))
         for run, *values in session.execute(query.group_by(col(EventRow.run_id))):
@@ -132,25 +131,6 @@ def differences(session: Session, study_id: int | None = None, *, rebuild: bool 
 def _is_equal(stored: float | None, again: float) -> bool:
     """Return whether two sums are equal; the order in which a database adds floats is not fixed."""
     return stored is not None and math.isclose(stored, again, rel_tol=1e-9, abs_tol=1e-9)
-
-
-def _current(session: Session, run_ids: Sequence[int]) -> dict[int, Mapping[str, Any]]:
-    """Return run id -> stored sums, of the runs whose number of events is the one that was summed."""
-    stored = select(col(RunRow.id), col(RunRow.call_totals)).where(col(RunRow.id).in_(run_ids))
-    found = {run: sums for run, sums in session.execute(stored) if sums is not None}
-    if not found:
-        return {}
-    query = (
-        select(col(EventRow.run_id), func.count())
-        .where(col(EventRow.run_id).in_(list(found)), col(EventRow.type).in_(COUNTED))
-        .group_by(col(EventRow.run_id))
-    )
-    numbers = dict(session.execute(query).all())
-    return {
-        run: sums
-        for run, sums in found.items()
-        if sums["calls"] + sums["errors"] + sums["refused_schemas"] == numbers.get(run, 0)
-    }
 
 
 def _sums(session: Session, condition: ColumnElement[bool]) -> dict[str, Any]:

@@ -218,15 +218,6 @@ def test_the_sums_of_an_ended_run_are_read_without_its_events_until_it_is_resume
     assert run_of(engine, a_trace_id)[1] is None
 
 
-def test_events_after_the_end_of_a_run_are_in_its_sums(engine, a_trace_id):
-    append(engine, a_trace_id, 0, a_turn(0))
-    run_id, _ = run_of(engine, a_trace_id)
-    release(engine, run_id)
-    append(engine, a_trace_id, 1, a_turn(1), a_verdict())
-    totals, statements = totals_with_statements(engine, run_id)
-    assert (totals.calls, len(statements)) == (2, 1)
-
-
 # Estimates of runs compared with the recorded usage of the sample studies
 
 
