@@ -312,7 +312,9 @@ async def _read(response: aiohttp.ClientResponse, max_bytes: int, truncate: bool
 
 
 def _connection_problem(error: Exception, spec: Spec) -> TiebreakError:
-    if isinstance(error, aiohttp.ClientSSLError | aiohttp.InvalidURL):
+    if isinstance(error, aiohttp.InvalidURL):
+        return PermanentFailure(f"The address of {spec.model} cannot be used: its host is invalid.")
+    if isinstance(error, aiohttp.ClientSSLError):
         return PermanentFailure(f"The connection to {spec.model} failed: {errors.plain_detail(str(error))}")
     reason = errors.plain_detail(str(error)) or "the server closed it without a response"
     return TemporaryFailure(f"The connection to {spec.model} failed: {reason}")

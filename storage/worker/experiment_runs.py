@@ -117,10 +117,6 @@ def plan(engine: Engine, study: Study, definition: Definition) -> Plan:
         for cell in design(definition):
             run = PlannedRun(cell, repeat, _request(study, definition, cell, repeat, criteria))
             if (made_before := by_key.get(_key(cell.levels, repeat))) is not None:
-                without_seeds = _request(study, definition, cell, repeat, criteria, seeds=False)
-                stored_settings = without_examples(made_before.settings)
-                if stored_settings == settings_of_run(without_seeds):  # made before repeats had seeds
-                    run = replace(run, request=without_seeds)
                 _check_equal(made_before, run, definition.name)
                 planned.existing.append((run, made_before))
             else:
@@ -260,9 +256,7 @@ def settings_fields(run: Run, templates: Mapping[str, str]) -> dict[str, Any]:
     return fields | {name: value for name, value in own.items() if value}
 
 
-def _request(
-    study: Study, definition: Definition, cell: Cell, repeat: int, criteria: Sequence[Any], *, seeds: bool = True
-) -> RunRequest:
+def _request(study: Study, definition: Definition, cell: Cell, repeat: int, criteria: Sequence[Any]) -> RunRequest:
     """Return the request for a run; raises FileFormatError that names the cell."""
     protocol = registry.get(cell.protocol)
     try:
@@ -276,7 +270,7 @@ def _request(
     return RunRequest(
         study,
         protocol,
-        with_seeds_of_repeat(settings, repeat) if seeds else settings,
+        with_seeds_of_repeat(settings, repeat),
         cell.run_name(definition.name, repeat, definition.repeats),
         seed=of_run["seed"],
         parallel=definition.parallel,

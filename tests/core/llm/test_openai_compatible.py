@@ -88,12 +88,6 @@ def test_a_long_error_is_truncated(server: Server) -> None:
     assert isinstance(outcome, PermanentFailure) and len(str(outcome)) < 400
 
 
-def test_a_response_below_the_limit_is_read(server: Server) -> None:
-    server.faults.append({"fault": "large", "size": 7 * 2**20})
-    reply = direct(make_ask(server.address, timeout=30))
-    assert isinstance(reply, Reply) and len(reply.text) == 7 * 2**20
-
-
 @pytest.mark.parametrize(
     ("usage", "expected"),
     [

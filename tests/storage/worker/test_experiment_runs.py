@@ -88,16 +88,6 @@ def test_repeats_at_temperature_0_have_stored_seeds_that_differ(engine: Engine, 
     assert not any("seed" in note for note in sampled.notes)
 
 
-def test_repeats_of_an_earlier_version_without_seeds_are_continued(
-    engine: Engine, a_study: Study, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as earlier:
-        earlier.setattr("storage.worker.experiment_runs.with_seeds_of_repeat", lambda settings, repeat: settings)
-        experiment_id = begin(engine, a_study)
-    assert begin(engine, a_study) == experiment_id
-    assert {ask.spec.seed for ask in execute(engine, experiment_id)[1]} == {None}
-
-
 def test_starting_again_continues_and_adds_the_cells_of_a_larger_design(engine: Engine, a_study: Study) -> None:
     experiment_id = begin(engine, a_study)
     execute(engine, experiment_id)
@@ -358,31 +348,6 @@ axes: {judges.0.model: [j1, j2]}
         events = [traces.events(session, trace_id)[-1][1] for trace_id in found]
     judged = [{(o.kind, o.part) for o in e.verdict.opinions} for e in events if isinstance(e, VerdictReached)]
     assert len(judged[0]) == 12 and judged[0] == judged[1]
-
-
-def test_judges_of_aspects_share_the_proposer_and_the_weigher(engine: Engine, a_study: Study) -> None:
-    text = """
-name: aspects
-protocol: dna_eval
-base:
-  proposer: {name: proposer, model: p}
-  weigher: {name: weigher, model: w}
-  judges: [{name: judge, model: j1}]
-  proposed: 2
-axes: {judges.0.model: [j1, j2]}
-limit: 1
-"""
-
-    def answer(ask: Ask) -> str:
-        if ask.step == "aspects":
-            return "1. Accuracy: it is right.\n2. Charm: it is charming."
-        if ask.step == "weights":
-            return "1. Accuracy: 60%\n2. Charm: 40%"
-        return "Response 1: 7\nResponse 2: 5"
-
-    _, asked = execute(engine, begin(engine, a_study, text), answer)
-    shared = Counter(ask.spec.model for ask in asked if ask.spec.model in ("p", "w"))
-    assert shared == {"p": 1, "w": 1}
 
 
 # The progress of an experiment

@@ -40,7 +40,6 @@ from storage.worker import (
     execute_run,
     request_from_file,
     resume_run,
-    worker_name,
 )
 from tests.conftest import make_item
 from tests.core.protocols.reviews import make_settings
@@ -201,10 +200,6 @@ def test_a_worker_that_is_stopped_completes_its_calls_and_leaves_the_run_to_othe
     assert progress.done < 3
     run, progress = execute(engine, run_id, ScriptedModel(slow))
     assert (run.state, progress.done, len(calls)) == ("finished", 3, 6), "no call is repeated"
-
-
-def test_worker_names_are_unique():
-    assert len({worker_name() for _ in range(4)}) == 4
 
 
 def test_a_database_error_stops_the_run_with_a_sentence(engine, a_study, monkeypatch):
