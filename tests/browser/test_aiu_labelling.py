@@ -72,10 +72,6 @@ def labels_of(engine, study_name, annotator):
     return [(one.target.kind, one.target.part, one.value) for one in found if one.annotator == annotator]
 
 
-def claims(page) -> list[str]:
-    return page.locator(".claimline .words").all_inner_texts()
-
-
 def aiu(page) -> str:
     return page.locator(".claim").inner_text()
 

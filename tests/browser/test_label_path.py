@@ -81,7 +81,6 @@ def shown(page) -> str:
     return question.removeprefix("Which is better for ").removesuffix("?")
 
 
-NUMBERS = {"this": 1, "that": 2}
 """The text of a response -> its number in the item."""
 
 

@@ -128,28 +128,3 @@ def test_two_transcripts_are_shown_at_the_step_in_which_they_part(planted, visit
     expect(here(page)).to_have_text(["6", "6"])
     page.keyboard.press(f"{key}j")
     expect(here(page)).to_have_text(["6", "7"])
-
-
-def test_a_long_transcript_that_is_put_back_into_the_page_draws_the_rows_near_its_window_alone(planted, visit):
-    server, _ = planted
-    engine = connections.connect(server.database)
-    trace = transcripts.plant(engine, 2000, study="long")
-    engine.dispose()
-    page = visit(f"{server.address}/traces?trace={trace}", annotator="annotator 1")
-    page.get_by_text("2000 steps").wait_for()
-    page.locator(".transcript .part").first.wait_for()
-    counts = page.locator(".transcript").evaluate(
-        """async (node) => {
-          const place = node.parentNode;
-          node.remove();
-          await new Promise(requestAnimationFrame);
-          place.append(node);
-          const counts = [];
-          for (let frame = 0; frame < 60; frame += 1) {
-            await new Promise(requestAnimationFrame);
-            counts.push(node.querySelectorAll(".part").length);
-          }
-          return counts;
-        }"""
-    )
-    assert 0 < counts[-1] <= max(counts) < 500

@@ -66,6 +66,5 @@ DEBATES = {
         ((1, "The steps are concrete and safe."), (2, "Shorter and quicker."), (1, "Safe.")),
         ((1, "It answers the cost."), (1, QUOTES), (1, "It is free.")),
     ),
-    8: _debate(*(tuple((1 + (stage + judge) % 2, f"{WORDS} " * 12) for judge in range(5)) for stage in range(41))),
 }
-"""Number of an item -> the events of its trace: a change of mind, and forty rounds of five judges."""
+"""Number of an item -> the events of its trace: a change of mind."""

@@ -15,7 +15,6 @@ from storage.reports import (
     critiques,
     disagreements,
     discordance,
-    discussions,
     judge_costs,
     overview,
     published,
@@ -158,30 +157,3 @@ def test_a_scan_is_found(studies_by_size):
     engine, _ = studies_by_size[20]
     assert full_scans(engine, ("SELECT count(*) FROM opinion WHERE judge = ?", ("judge 1",)))
     assert not full_scans(engine, ("SELECT count(*) FROM opinion WHERE study_id = ?", (1,)))
-
-
-def test_figures_of_weights_and_critiques_read_no_opinions_of_other_kinds(studies_by_size):
-    engine, study = studies_by_size[20]
-
-    def read() -> None:
-        weights.rows(engine, study, resamples=10)
-        weights.laboratory(engine, study, resamples=10)
-        critiques.leaderboard(engine, study, resamples=10)
-
-    statements = [(text, values) for text, values in statements_of(engine, read) if "opinion.value" in text]
-    with engine.connect() as connection:
-        rows = [connection.exec_driver_sql(text, values).all() for text, values in statements]
-    assert rows and not any(rows)
-
-
-def test_costs_of_verdicts_and_discussions_do_not_read_the_events_of_judges_with_verdicts_only(studies_by_size):
-    engine, study = studies_by_size[20]
-    data = alignment.load_data(engine, study)
-
-    def read() -> None:
-        with connections.reading(engine) as session:
-            assert judge_costs.cost_by_judge(session, study.id, data.opinions)
-            assert discussions.report(session, study.id, data) == []
-
-    (costs,) = [text for text, _ in statements_of(engine, read) if "FROM event" in text]
-    assert "body" not in costs

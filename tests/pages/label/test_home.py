@@ -6,11 +6,10 @@ from core.formats.records import ItemRecord, LabelRecord, RepeatRecord
 from core.labels import Label
 from pages.parts import resources
 from storage.db import connections
-from storage.labelling import home
 from storage.labels import views
 from storage.studies import studies
 from tests.conftest import make_item, make_label, make_target
-from tests.pages.visits import page_text, prepare_copy, prepare_study, study_session, visit
+from tests.pages.visits import page_text, prepare_copy, prepare_study, visit
 from tests.storage.shared import RUN, a_trace, store_label
 
 
@@ -23,12 +22,6 @@ def four_debates():
     """Four disputed debates, of which ann has labelled one."""
     items = [ItemRecord(item=make_item(f"gpt/{number}")) for number in range(4)]
     return [*items, RUN, *(a_trace(f"gpt/{number}") for number in range(4)), make_label(1, "ann", "gpt/0")]
-
-
-def counts(annotator="ann"):
-    with study_session() as (session, study):
-        (found,) = home.summaries(session, study, annotator)
-        return found.todo, found.skipped, found.done
 
 
 def test_the_home_lists_what_waits_without_names_of_items(waiting):

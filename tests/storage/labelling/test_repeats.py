@@ -1,23 +1,19 @@
 """Repeats: targets that an annotator labelled before, which look like all others and count in no other figure."""
 
-import io
-from dataclasses import asdict
-from datetime import UTC, timedelta
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import select, update
 
-from core.formats import tiebreak
 from core.formats.records import AdjudicationRecord
 from core.labels import Adjudication, Target
 from storage.db.connections import reading, writing
 from storage.db.tables import LabelRow, RepeatDraftRow, RepeatRow, now
 from storage.labelling import claims
 from storage.labelling.queue_view import LABELS_SINCE
-from storage.labels import labels, targets
-from storage.reports import agreement, annotators
-from storage.studies import studies
-from storage.transfer import exports, imports
+from storage.labels import targets
+from storage.reports import annotators
+from storage.transfer import imports
 from tests.sessions import read
 from tests.storage.labelling.workbench import Client, set_rules, stored
 from tests.storage.shared import debates, stored_study
@@ -144,17 +140,6 @@ def test_undo_redo_a_skip_a_second_window_and_a_repeated_request_work_as_for_a_l
     assert shares(study)["ann"].n == 1
     assert ann.label(repeat, 1, base="3")["status"] == "accepted"
     assert shares(study)["ann"].hits == 0, "the change after the reveal does not count"
-
-
-def figures(engine):
-    """Return what must not depend on repeats: agreement, gold, other figures of annotators, and the rest of a file."""
-    with reading(engine) as session:
-        study = studies.get(session, "s")
-        gold = list(labels.gold_labels(session, study.id))
-        summaries = annotators.summaries(session, study.id, UTC)
-    file = io.StringIO()
-    tiebreak.write((one for one in exports.export_records(engine, study) if one.type != "repeat"), file)
-    return [asdict(row) for row in agreement.rows(engine, study, "all")], gold, summaries, file.getvalue()
 
 
 # Hidden checks: adjudicated targets in every queue that look like all others
