@@ -1,17 +1,14 @@
-"""The inputs of new runs that people edit: references, aspects, and AIUs that were extracted again."""
-
-from functools import partial
+"""The inputs of new runs that people edit: references and aspects."""
 
 import streamlit as st
 
-from core.aius import AiuMatch
 from core.formats.tables import Column, Table
-from core.protocols import Artifact, registry
-from pages.parts import live, numbers, paging, permissions, resources, shell, tables
+from core.protocols import registry
+from pages.parts import numbers, paging, permissions, resources, shell, tables
 from pages.parts.text import escape_markdown
 from pages.setup.parts import upload
 from storage.accounts.access import Permission
-from storage.runs import aius, inputs, runs
+from storage.runs import inputs, runs
 from storage.studies.studies import Study
 from storage.transfer.imports import read_inputs
 
@@ -78,125 +75,31 @@ def _draw_file(study: Study, annotator: str | None) -> None:
 
 
 def _save(study: Study, annotator: str, wanted: dict[str, inputs.Input]) -> None:
-    count = permissions.write(study.id, Permission.edit, "", inputs.save, study.id, annotator, wanted)
-    _finish(f"Changed: {numbers.format_count(count, 'item')}. New runs use it.")
+    _finish(permissions.write(study.id, Permission.edit, "", inputs.save, study.id, annotator, wanted))
 
 
-def _finish(sentence: str) -> None:
-    st.toast(sentence)
+def _finish(count: int) -> None:
+    st.toast(f"Changed: {numbers.format_count(count, 'item')}. New runs use it.")
     st.rerun()
-
-
-def _runs_with(study: Study, artifact: Artifact) -> list[str]:
-    protocols = registry.with_artifact(artifact)
-    return [run.name for run in resources.read(runs.of_study, study.id) if run.protocol in protocols]
 
 
 def _draw_adoption(study: Study, annotator: str | None) -> None:
     """Draw the choice of a run whose proposed aspects become those of items without aspects."""
-    names = _runs_with(study, "aspects")
+    protocols = registry.with_artifact("aspects")
+    names = [run.name for run in resources.read(runs.of_study, study.id) if run.protocol in protocols]
     if not names:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         run = st.selectbox("Aspects that a run proposed", names, key="inputs_run", width=320)
         clicked = st.button("Adopt for items without aspects", key="inputs_adopt", disabled=annotator is None)
     if clicked and annotator is not None:
-        count = permissions.write(study.id, Permission.edit, "", inputs.adopt_aspects, study.id, annotator, run)
-        _finish(f"Changed: {numbers.format_count(count, 'item')}. New runs use it.")
-
-
-# Confirms for many items at once which AIUs of a later extraction are the standing ones in other words.
-
-# What is selected in advance -> the least similarity.
-TICKS = {"none": 2.0, "95 % alike": 0.95, "90 % alike": 0.9, "all": 0.0}
-Proposal = tuple[inputs.Reextraction, AiuMatch]
-
-
-def draw_matches(study: Study, annotator: str | None) -> None:
-    """Draw the choice of a run, the pairs to confirm, and the replacement."""
-    names = _runs_with(study, "aius")
-    if not names:
-        st.info("No run of this study splits critiques into AIUs.")
-        return
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        run = st.selectbox("AIUs that were extracted by", names, key="matches_run", width=320)
-        ticked = st.segmented_control(
-            "Selected in advance", list(TICKS), default="none", required=True, key="matches_ticks"
-        )
-    edits = resources.read(aius.count_edits, study.id)
-    read = partial(resources.read, inputs.reextractions, study.id, run)
-    found: list[inputs.Reextraction] = live.cached(study, edits, "extractions", read, run)
-    if not found:
-        st.info("The current AIUs are those of this run: there is nothing to replace.")
-        return
-    proposals = [(reextraction, match) for reextraction in found for match in reextraction.matches()]
-    confirmed = _draw_pairs(proposals, TICKS[str(ticked)], f"matches_{run}_{ticked}")
-    _draw_replacement(study, run, found, confirmed, annotator)
-
-
-def _draw_pairs(proposals: list[Proposal], least: float, key: str) -> list[Proposal]:
-    """Draw a row for each pair that may be the same; returns the ticked ones."""
-    if not proposals:
-        st.caption("No AIU of this run resembles a standing one.")
-        return []
-    st.caption(
-        "Tick the pairs that state the same: these AIUs keep their text and their labels. A single word, such as "
-        "“not”, can make two similar texts opposites."
-    )
-    edited = st.data_editor(
-        [
-            {
-                "Same": match.similarity >= least,
-                "Standing": match.old.text,
-                "New": match.new.text,
-                "Alike": match.similarity,
-                "Item": reextraction.item,
-                "Critique": reextraction.critique,
-            }
-            for reextraction, match in proposals
-        ],
-        hide_index=True,
-        key=key,
-        disabled=["Standing", "New", "Alike", "Item", "Critique"],
-        column_config={
-            "Same": st.column_config.CheckboxColumn(width="small"),
-            "Standing": st.column_config.TextColumn(width=330),
-            "New": st.column_config.TextColumn(width=330),
-            "Alike": st.column_config.NumberColumn(format="percent", width="small"),
-        },
-    )
-    return [proposal for proposal, row in zip(proposals, edited, strict=True) if row["Same"]]
-
-
-def _draw_replacement(
-    study: Study, run: str, found: list[inputs.Reextraction], confirmed: list[Proposal], annotator: str | None
-) -> None:
-    only = st.checkbox("Only critiques with a ticked pair", value=True, key="matches_only")
-    ticked = {(reextraction.item, reextraction.critique) for reextraction, _ in confirmed}
-    same: dict[tuple[str, str], dict[str, str]] = {
-        key: {} for reextraction in found if (key := (reextraction.item, reextraction.critique)) in ticked or not only
-    }
-    for reextraction, match in confirmed:
-        same[reextraction.item, reextraction.critique][match.new.id] = match.old.id
-    label = f"Replace the AIUs of {numbers.format_count(len(same), 'critique')}"
-    help = "Labels of AIUs that are not ticked are stored, and no longer count."
-    clicked = st.button(label, key="matches_apply", type="primary", disabled=annotator is None or not same, help=help)
-    if clicked and annotator is not None:
-        count = permissions.write(study.id, Permission.edit, "", inputs.replace_aius, study.id, annotator, run, same)
-        _finish(
-            f"Replaced the AIUs of {numbers.format_count(count, 'critique')}. "
-            f"Confirmed as the same: {numbers.format_count(len(confirmed), 'AIU')}."
-        )
+        _finish(permissions.write(study.id, Permission.edit, "", inputs.adopt_aspects, study.id, annotator, run))
 
 
 shown = shell.draw_header(
-    "Inputs", "What new runs judge by: the references, aspects and AIUs of the items, as people edited them."
+    "Inputs", "What new runs judge by: the references and aspects of the items, as people edited them."
 )
 editor = shell.current_annotator()
 if editor is None:
     st.caption("Sign in on a page of the section Label to change inputs.")
-of_items, of_extractions = st.tabs(["References and aspects", "AIUs of another extraction"])
-with of_items:
-    draw(shown, editor)
-with of_extractions:
-    draw_matches(shown, editor)
+draw(shown, editor)

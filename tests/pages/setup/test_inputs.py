@@ -1,20 +1,14 @@
 """The page of inputs: references and aspects of items, and AIUs that were extracted again."""
 
-import pytest
-
 from core.formats.records import ItemRecord
 from pages.parts import resources
 from storage.db.columns import START
 from storage.db.connections import reading, writing
-from storage.runs import aius, inputs
+from storage.runs import inputs
 from storage.runs.inputs import Input
 from storage.studies import studies
 from tests.conftest import make_item
-from tests.core.protocols.critiques import make_item as make_criticised_item
-from tests.core.protocols.critiques import worked_example_reply
 from tests.pages.visits import page_text, prepare_study, study_session, visit
-from tests.storage.critique_studies import run_records
-from tests.storage.test_inputs import other_extraction
 
 
 def standing(study="s"):
@@ -61,26 +55,3 @@ def test_nobody_changes_inputs_without_a_name():
     prepare_study(items(0, 1))
     page = visit("setup/inputs", "")
     assert "Sign in" in page_text(page)
-
-
-@pytest.mark.parametrize("ticks", ["none", "all"])
-def test_pairs_of_aius_are_confirmed_for_all_items_at_once(ticks):
-    one, two = make_criticised_item(), make_criticised_item(id="again")
-    first = [*run_records(one, worked_example_reply, "first"), *run_records(two, worked_example_reply, "first")[1:]]
-    second = [*run_records(one, other_extraction, "second"), *run_records(two, other_extraction, "second")[1:]]
-    prepare_study([ItemRecord(item=one), ItemRecord(item=two), *first, *second])
-    with study_session() as (session, study):
-        inputs.adopt_all(session, study.id, "eve", "first")
-    page = visit("setup/inputs", "eve")
-    page.selectbox(key="matches_run").set_value("second").run()
-    assert len(page.dataframe[-1].value) == 2  # one pair of each item
-    page.segmented_control(key="matches_ticks").set_value(ticks).run()
-    if ticks == "none":
-        assert page.button(key="matches_apply").disabled
-        page.checkbox(key="matches_only").uncheck().run()
-    page.button(key="matches_apply").click().run()
-    with reading(resources.engine()) as session:
-        states = [aius.current_state(session, study.id, item).critiques[0].aius for item in ("ladder", "again")]
-    texts = {aiu.text for of_item in states for aiu in of_item}
-    assert ("Ada can own a ladder." in texts) == (ticks == "all")
-    assert ("A ladder can be owned by Ada." in texts) == (ticks == "none")
