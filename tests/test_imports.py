@@ -26,7 +26,8 @@ ALLOWED = {
     "--help": set(),
     "data import": STORAGE | DEBATES,
     "runs start": STORAGE | DEBATES | {"aiohttp"},
-    "people agreement": STORAGE | {"krippendorff", "numpy", "numpy.ma", "tabulate"},
+    "people agreement": STORAGE
+    | set("krippendorff numpy numpy.ma pandas pyarrow scipy scipy.sparse scipy.special tabulate".split()),
     "server audit": STORAGE | {"tabulate"},
     "studies list": STORAGE | {"core.trace", "tabulate"},
 }

@@ -6,7 +6,7 @@ import numpy as np
 
 from core.statistics import catalogue
 from core.statistics.data.arrays import Bools, Estimate, Floats
-from core.statistics.data.ratings import Category, Ratings, Scores
+from core.statistics.data.ratings import Category, Ratings
 from core.statistics.measures.alternative_annotator import MIN_ITEMS as MIN_TEST_ITEMS
 from core.statistics.measures.pairwise import CORRELATIONS, MIN_ITEMS_FOR_CORRELATION, MIN_ITEMS_FOR_INTERVAL
 from core.statistics.measures.resampling import NoInterval, Resampled
@@ -63,7 +63,7 @@ class LabelSummary:
         return self.overlapping_pairs > 1 and self.mean_shared < FEW_SHARED * np.sqrt(self.paired_items)
 
 
-def summarize(labels: Ratings | Scores, values: Floats, frequencies: Floats) -> LabelSummary:
+def summarize(labels: Ratings, values: Floats, frequencies: Floats) -> LabelSummary:
     """Count the values (P, R), nan missing, of patterns that occur with the given frequencies (P,)."""
     present = ~np.isnan(values)
     size = present.sum(axis=1)
@@ -71,7 +71,7 @@ def summarize(labels: Ratings | Scores, values: Floats, frequencies: Floats) -> 
     all_values = values[present]
     only: Category | None = None
     if all_values.size and bool((all_values == all_values[0]).all()):
-        only = labels.categories[int(all_values[0])] if isinstance(labels, Ratings) else float(all_values[0])
+        only = labels.categories[int(all_values[0])] if labels.categories else float(all_values[0])
     pairs_without_kappa, pairs_without_correlation = count_undefined_pairs(values, present, frequencies)
     return LabelSummary(
         items=int(frequencies.sum()),

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import pandas as pd
 from sqlalchemy import Engine, Text, func, select
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.statistics.data.label_table import Column, LabelTable
 from core.wording import report_criterion
 from storage.db.tables import AnnotatorRow, ItemRow, LabelRow, StudyRow, TargetRow
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import numpy.typing as npt
 
     from core.statistics.data.arrays import Ints
 
@@ -38,47 +38,41 @@ class CurrentLabels:
     targets: "Ints"
     annotators: "Ints"
     """(N,) each: ids."""
-    values: Column
-    """The newest values as JSON; None if it was withdrawn."""
+    values: "npt.NDArray[np.object_]"
+    """(N,): the newest values as JSON; None if it was withdrawn."""
 
-    def present(self) -> "tuple[Ints, Ints, Column]":
+    def present(self) -> "tuple[Ints, Ints, npt.NDArray[np.object_]]":
         """Return targets, annotators and values without those that were withdrawn."""
-        chosen = self.values.present()
-        return self.targets[chosen], self.annotators[chosen], self.values.take(chosen)
+        chosen = pd.notna(self.values)
+        return self.targets[chosen], self.annotators[chosen], self.values[chosen]
 
 
 @dataclass(frozen=True)
 class StudyTargets:
     """The targets of a study in the order of their ids."""
 
-    ids: "Ints"
-    stored: LabelTable
-    """The columns of `TARGET_COLUMNS`."""
+    stored: pd.DataFrame
+    """The columns of `TARGET_COLUMNS` by id."""
     positions: "Ints"
     """The places of their items in the study's file."""
 
     @cached_property
-    def table(self) -> LabelTable:
+    def frame(self) -> pd.DataFrame:
         """The same with the names of criteria in reports; shared, so do not modify."""
         return self.stored.assign(criterion=self.stored["criterion"].map(report_criterion))
-
-    @cached_property
-    def frame(self) -> "pd.DataFrame":
-        """The same as a data frame by id; shared, so do not modify."""
-        return self.table.to_frame().set_index(self.ids).rename_axis("id")
 
     @cached_property
     def keys(self) -> list[tuple[int, tuple[str, str, str, str]]]:
         """(id, (item, kind, criterion, part)) of each target, in an order that is the same on every database."""
         names = (self.stored[name].tolist() for name in ("kind", "criterion", "part"))
         rows = sorted(
-            zip(self.positions.tolist(), *names, self.ids.tolist(), self.stored["item"].tolist(), strict=True)
+            zip(self.positions.tolist(), *names, self.stored.index.tolist(), self.stored["item"].tolist(), strict=True)
         )
         return [(id, (item, kind, criterion, part)) for _, kind, criterion, part, id, item in rows]
 
-    def rows_of(self, ids: "Ints") -> "Ints":
-        """Return the places of targets by id."""
-        return np.searchsorted(self.ids, ids)
+    def rows_of(self, ids: "Ints") -> pd.DataFrame:
+        """Return the rows of targets by id, numbered from 0."""
+        return self.frame.take(self.frame.index.get_indexer(pd.Index(ids))).reset_index(drop=True)
 
 
 Read = TypeVar("Read", CurrentLabels, StudyTargets)
@@ -128,15 +122,16 @@ def codes_by_target(
     if annotator is not None:
         query = select(col(AnnotatorRow.id)).where(col(AnnotatorRow.name) == annotator)
         chosen = np.isin(annotator_ids, session.scalars(query).all())
-        target_ids, texts = target_ids[chosen], texts.take(chosen)
+        target_ids, texts = target_ids[chosen], texts[chosen]
     order = np.argsort(target_ids, kind="stable")
     distinct, starts = np.unique(target_ids[order], return_index=True)
-    codes, places = texts.codes[order].tolist(), [*starts.tolist(), order.size]
+    of_texts, known = pd.factorize(texts)
+    codes, places = of_texts[order].tolist(), [*starts.tolist(), order.size]
     by_target = {
         target: tuple(codes[start:end])
         for target, start, end in zip(distinct.tolist(), places, places[1:], strict=False)
     }
-    return by_target, [None if text is None else json.loads(text) for text in texts.values]
+    return by_target, list(map(json.loads, known))
 
 
 def _load_labels(session: Session, study_id: int) -> CurrentLabels:
@@ -144,7 +139,7 @@ def _load_labels(session: Session, study_id: int) -> CurrentLabels:
     query = select(*columns).where(col(LabelRow.study_id) == study_id).order_by(col(LabelRow.id))
     newest = {(target, annotator): text for target, annotator, text in session.execute(query)}
     pairs = np.array(list(newest), np.int64).reshape(-1, 2)
-    return CurrentLabels(pairs[:, 0], pairs[:, 1], Column.of(newest.values()))
+    return CurrentLabels(pairs[:, 0], pairs[:, 1], np.array(list(newest.values()), object))
 
 
 def _load_targets(session: Session, study_id: int) -> StudyTargets:
@@ -153,6 +148,6 @@ def _load_targets(session: Session, study_id: int) -> StudyTargets:
     query = select(col(TargetRow.id), *item, *own, col(ItemRow.position))
     query = query.join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
     rows = session.execute(query.where(col(TargetRow.study_id) == study_id).order_by(col(TargetRow.id))).all()
-    ids, *columns, positions = zip(*rows, strict=True) if rows else ((),) * (len(TARGET_COLUMNS) + 2)
-    table = LabelTable({name: Column.of(values) for name, values in zip(TARGET_COLUMNS, columns, strict=True)})
-    return StudyTargets(np.array(ids, np.int64), table, np.array(positions, np.int64))
+    ids = pd.Index([row[0] for row in rows], dtype=np.int64, name="id")
+    stored = pd.DataFrame([row[1:-1] for row in rows], ids, TARGET_COLUMNS)
+    return StudyTargets(stored, np.array([row[-1] for row in rows], np.int64))

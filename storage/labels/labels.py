@@ -35,9 +35,9 @@ from storage.labels import targets, views
 from storage.studies import annotators, studies, transcripts
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pandas as pd
-
-    from core.statistics.data.label_table import Column, LabelTable
 
 
 # Labels fetched at once.
@@ -203,18 +203,15 @@ def version(session: Session, study_id: int) -> tuple[int, ...]:
 
 def frame(session: Session, study_id: int) -> "pd.DataFrame":
     """Return the current labels, one per row: item, scenario, group, kind, criterion, part, rater, value."""
-    return table(session, study_id).to_frame()
+    import pandas as pd
 
-
-def table(session: Session, study_id: int) -> "LabelTable":
-    """Return the same as `frame`, without pandas."""
-    from core.statistics.data.label_table import Column
     from storage.labels import current_labels
 
-    by_target = current_labels.read_targets(session, study_id)
     target_ids, annotator_ids, texts = current_labels.read(session, study_id).present()
-    raters = Column.of(annotator_ids).map(_annotator_names(session).__getitem__)
-    return by_target.table.take(by_target.rows_of(target_ids)).assign(rater=raters, value=_parsed(texts))
+    names = _annotator_names(session)
+    raters = pd.Series([names[one] for one in annotator_ids.tolist()], dtype="str")
+    values = pd.Series(_parsed(texts), dtype=object)
+    return current_labels.read_targets(session, study_id).rows_of(target_ids).assign(rater=raters, value=values)
 
 
 def gold_labels(session: Session, study_id: int, kinds: Collection[Kind] | None = None) -> Iterator[Gold]:
@@ -245,9 +242,7 @@ def annotator_values(session: Session, study_id: int) -> dict[int, dict[str, Val
     target_ids, annotator_ids, texts = current_labels.read(session, study_id).present()
     names = _annotator_names(session)
     values: dict[int, dict[str, Value]] = defaultdict(dict)
-    for target_id, annotator, value in zip(
-        target_ids.tolist(), annotator_ids.tolist(), _parsed(texts).tolist(), strict=True
-    ):
+    for target_id, annotator, value in zip(target_ids.tolist(), annotator_ids.tolist(), _parsed(texts), strict=True):
         values[target_id][names[annotator]] = value
     return dict(values)
 
@@ -258,7 +253,7 @@ def current_values(session: Session, study_id: int) -> dict[tuple[int, int], Val
 
     target_ids, annotator_ids, texts = current_labels.read(session, study_id).present()
     places = zip(target_ids.tolist(), annotator_ids.tolist(), strict=True)
-    return dict(zip(places, _parsed(texts).tolist(), strict=True))
+    return dict(zip(places, _parsed(texts), strict=True))
 
 
 def annotators_of(session: Session, study_id: int) -> list[str]:
@@ -272,9 +267,11 @@ def newest_adjudications(session: Session, study_id: int) -> dict[Target, Adjudi
     return {adjudication.target: adjudication for adjudication in adjudications(session, study_id)}
 
 
-def _parsed(texts: "Column") -> "Column":
+def _parsed(texts: "npt.NDArray[np.object_]") -> list[Value]:
     """Return values from JSON. A study has few different ones, and each is parsed once."""
-    return texts.map(lambda text: None if text is None else json.loads(text))
+    listed = texts.tolist()
+    known = {text: json.loads(text) for text in set(listed)}
+    return [known[text] for text in listed]
 
 
 def _annotator_names(session: Session) -> dict[int, str]:

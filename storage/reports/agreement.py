@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
@@ -17,9 +18,8 @@ from sqlmodel import col
 from core.annotator_names import is_unknown
 from core.designs import DISPUTED, UNJUDGED
 from core.labels import TRUTH, Scale, Target, Value
-from core.statistics.data.frames import ALL, By, pooled_scales
-from core.statistics.data.frames import select_rows as select_frame
-from core.statistics.data.label_table import Column, LabelTable, combined_codes, find_pools, select_rows
+from core.statistics.data.dataset import sample_of
+from core.statistics.data.frames import ALL, By, find_pools, pooled_scales, row_keys, select_rows
 from core.statistics.data.sample import SEPARATOR
 from core.statistics.measures.agreement import COUNT_STATISTICS
 from core.statistics.reports.agreement import AgreementRow, Annotators, agreement_rows
@@ -35,7 +35,6 @@ from storage.reports.opinions import (
     find_scales,
     judge_panels,
     opinion_frame,
-    row_keys,
     undecided_targets,
 )
 from storage.studies import items
@@ -43,7 +42,6 @@ from storage.studies.studies import Study
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    import pandas as pd
 
     from core.statistics.data.arrays import Bools, Ints
 
@@ -107,7 +105,7 @@ def rows(
     """
     with connections.reading(engine) as session:
         panels = [_drawn_panel(session, study), *judge_panels(session, study)]
-        scales = find_scales(session, study, panels)
+        scales = find_scales(session, study, [panel.values for panel in panels])
         pooled = _pooled_pairs(session, study.id)
     return [
         replace(_with_pooled_pairs(row, pooled, by), group=_group_name(panel, row.group, by))
@@ -158,13 +156,13 @@ def report(
     """
     with connections.reading(engine) as session:
         panels = [_drawn_panel(session, study)] if group == "people" else judge_panels(session, study)
-        scales = find_scales(session, study, panels)
+        scales = find_scales(session, study, [panel.values for panel in panels])
         coverage: Mapping[tuple[str, str], float] = {}
         if group == "people":
             undecided = undecided_targets(session, study.id) if undecided is None else undecided
             coverage = label_coverage(panels[0].values, undecided, study.rules.overlap)
     reports = tuple(_report_panel(panel, scales, resamples, overall) for panel in panels)
-    kinds = {kind for panel in panels for kind in panel.values["kind"].distinct()}
+    kinds = {str(kind) for panel in panels for kind in panel.values["kind"].unique()}
     measured = {row.kind for panel in reports for row in panel.overall}
     return AgreementReport(reports, _declared(panels, scales), coverage, tuple(sorted(kinds - measured)))
 
@@ -185,7 +183,7 @@ def annotator_agreement(
     """Return the agreement of the annotators over everything; `annotators` as in `rows`."""
     with connections.reading(engine) as session:
         panel = _drawn_panel(session, study)
-        scales = find_scales(session, study, [panel])
+        scales = find_scales(session, study, [panel.values])
     return measure_panel(panel, "all", scales, resamples, annotators), _declared([panel], scales)
 
 
@@ -214,14 +212,10 @@ def _drawn_panel(session: Session, study: Study) -> RaterPanel:
     Agreement is of targets with two labels, so these alone stand for the targets of their stratum. See
     `core.statistics.reports.agreement.label_sample` for the columns.
     """
-    table, design = labels.table(session, study.id), designs.frame(session, study.id)
-    panel = RaterPanel(table)
-    if design is None or not len(panel.values):
-        return panel
-    from core.statistics.data.dataset import sample_of  # with pandas, which few studies need here
-
-    columns = (panel.values[name].tolist() for name in TARGET_KEY)
-    keys = list(zip(*columns, strict=True))
+    values, design = labels.frame(session, study.id), designs.frame(session, study.id)
+    if design is None or values.empty:
+        return RaterPanel(values)
+    keys = list(values[list(TARGET_KEY)].itertuples(index=False, name=None))
     labelled = {key for key, number in Counter(keys).items() if number > 1}
     counted: dict[tuple[str, ...], tuple[str, float, float]] = {}
     populations: dict[tuple[str, str], str] = {}
@@ -238,10 +232,9 @@ def _drawn_panel(session: Session, study: Study) -> RaterPanel:
         populations[kind, criterion] = ", ".join(filter(None, (note, sample.describe())))
     designed = set(populations)
     kept = [place for place, key in enumerate(keys) if key[:2] not in designed or counted.get(key, NOT_DRAWN)[1] > 0]
-    rows_of_draws = [counted.get(keys[place], (None, None, None)) for place in kept]
-    drawn = {name: Column.of(values) for name, values in zip(DRAW_KEYS, zip(*rows_of_draws, strict=True), strict=True)}
-    values = panel.values.take(np.array(kept, np.int64))
-    return replace(panel, values=values.assign(**drawn) if kept else values, populations=populations)
+    draws = pd.DataFrame([counted.get(keys[place], (None, None, None)) for place in kept], columns=DRAW_KEYS)
+    values = values.iloc[kept].reset_index(drop=True)
+    return RaterPanel(pd.concat([values, draws], axis=1), populations=populations)
 
 
 def _population_note(strata: "npt.NDArray[np.object_]", counted: "Bools") -> str:
@@ -275,15 +268,15 @@ def _statistics(
     those that match raters by name: the same number is another judge in another debate.
     """
     values = panel.values
-    unnamed = values["rater"].where(is_unknown)
+    unnamed = values["rater"].map(is_unknown).to_numpy(bool)
     if not panel.stage or not unnamed.any() or by == "raters":
-        named_values = values if not panel.stage else values.take(~unnamed)
+        named_values = values if not panel.stage else values[~unnamed]
         return agreement_rows(named_values, by=by, scales=scales, resamples=resamples, annotators=annotators)
-    raters = int(np.bincount(combined_codes([values[name] for name in ("item", "kind", "criterion", "part")])).max())
+    raters = int(np.bincount(row_keys(values, TARGET_KEY)).max())
     every = agreement_rows(values, by=by, scales=scales, resamples=resamples)
     named = {
         (row.kind, row.criterion, row.group, row.statistic): row
-        for row in agreement_rows(values.take(~unnamed), by=by, scales=scales, resamples=resamples)
+        for row in agreement_rows(values[~unnamed], by=by, scales=scales, resamples=resamples)
     }
     rows = []
     for row in every:
@@ -296,27 +289,22 @@ def _statistics(
 
 
 def label_coverage(
-    values: LabelTable, undecided: Collection[TargetNames], overlap: int
+    values: pd.DataFrame, undecided: Collection[TargetNames], overlap: int
 ) -> dict[tuple[str, str], float]:
     """Return (kind, criterion) -> existing labels / wanted labels, 0 to 1.
 
     `overlap` labels are wanted of every target that has one, and of the undecided ones, those on which the judges ended
     without a verdict. Criterion "all" is the share over a kind.
     """
-    columns = [values[name] for name in ("kind", "criterion", "item", "part")]
-    targets = combined_codes(columns)
-    _, first = np.unique(targets, return_index=True)
-    kinds, criteria, items, parts = (column.take(first).tolist() for column in columns)
-    labels = np.minimum(np.bincount(targets), overlap).tolist()
-    existing_labels = Counter(zip(kinds, criteria, labels, strict=True))
-    unlabelled = set(undecided).difference(zip(kinds, criteria, items, parts, strict=True))
-    existing_labels.update((kind, criterion, 0) for kind, criterion, *_ in unlabelled)
+    given: Counter[TargetNames] = Counter(
+        zip(values["kind"], values["criterion"], values["item"], values["part"], strict=True)
+    )
     existing: Counter[tuple[str, str]] = Counter()
     wanted: Counter[tuple[str, str]] = Counter()
-    for (kind, criterion, given), number in existing_labels.items():
-        for key in ((kind, ALL), (kind, criterion)) if criterion != ALL else ((kind, ALL),):
-            existing[key] += given * number
-            wanted[key] += overlap * number
+    for kind, criterion, item, part in given.keys() | set(undecided):
+        for key in {(kind, ALL), (kind, criterion)}:
+            existing[key] += min(given[kind, criterion, item, part], overlap)
+            wanted[key] += overlap
     return {key: existing[key] / wanted[key] for key in wanted}
 
 
@@ -439,10 +427,8 @@ def _current_reasons(session: Session, study_id: int) -> Reasons:
     return {label: reason for label, reason in newest.items() if reason.strip()}
 
 
-def _frame(known: "pd.DataFrame", reasons: Reasons, tags: Sequence[str]) -> "pd.DataFrame":
+def _frame(known: pd.DataFrame, reasons: Reasons, tags: Sequence[str]) -> pd.DataFrame:
     """Return one row for each tag and reason: whether the reason has the tag."""
-    import pandas as pd
-
     rows = [
         (target, name, tag, tag in tags_of)
         for (target, name), text in reasons.items()
@@ -492,9 +478,9 @@ class TargetValues:
 class RatedValues:
     """The values behind the agreement of people or judges."""
 
-    labels: "pd.DataFrame"
+    labels: pd.DataFrame
     """Current labels of all annotators."""
-    frames: "tuple[tuple[str, pd.DataFrame], ...]"
+    frames: tuple[tuple[str, pd.DataFrame], ...]
     """(set of judges, values): the labels, or the judges' first, then last opinions, with the item's name."""
 
 
@@ -507,10 +493,7 @@ def load_values(engine: Engine, study: Study, group: RaterGroup) -> RatedValues:
         opinions = opinion_frame(session, study.id)
         names = dict(zip(opinions["trace"], opinions["item"], strict=True))
         panels = [panel for panel in judge_panels(session, study) if not panel.as_shown]
-    frames = [
-        (panel.judges, panel.values.assign(item=panel.values["trace"].map(names.__getitem__)).to_frame())
-        for panel in panels
-    ]
+    frames = [(panel.judges, panel.values.assign(item=panel.values["trace"].map(names))) for panel in panels]
     return RatedValues(people, tuple(frames))
 
 
@@ -548,19 +531,15 @@ def find_items(
     return found, order.size
 
 
-def _select_values(values: RatedValues, query: ItemQuery) -> "pd.DataFrame":
+def _select_values(values: RatedValues, query: ItemQuery) -> pd.DataFrame:
     """Return the rows of a statistic; the last rows of a rater and item have its last value."""
-    import pandas as pd
-
     frames = [frame for judges, frame in values.frames if judges == query.judges or query.group == "people"]
-    selected = [select_frame(frame, query.kind, query.criterion, query.scenario) for frame in frames]
+    selected = [select_rows(frame, query.kind, query.criterion, query.scenario) for frame in frames]
     return pd.concat(selected, ignore_index=True) if selected else values.labels[:0]
 
 
-def _order_items(rows: "pd.DataFrame", keys: "Ints", query: ItemQuery) -> "Ints":
+def _order_items(rows: pd.DataFrame, keys: "Ints", query: ItemQuery) -> "Ints":
     """Return the keys of the items that all raters of the query rated, those with most distinct last values first."""
-    import pandas as pd
-
     table = pd.DataFrame({"key": keys, "rater": rows["rater"], "value": rows["value"].map(repr)})
     last = table.drop_duplicates(["key", "rater"], keep="last")
     compared = last[last["rater"].isin(query.raters)] if query.raters else last
@@ -570,7 +549,7 @@ def _order_items(rows: "pd.DataFrame", keys: "Ints", query: ItemQuery) -> "Ints"
     return distinct.index.to_numpy()[np.argsort(-distinct.to_numpy(), kind="stable")]
 
 
-def _collect_values(rows: "pd.DataFrame", keys: "Ints", places: Mapping[int, int]) -> list[TargetValues]:
+def _collect_values(rows: pd.DataFrame, keys: "Ints", places: Mapping[int, int]) -> list[TargetValues]:
     """Return the items of the rows, in the order of their places."""
     found: dict[int, TargetValues] = {}
     debates = rows["trace"].tolist() if "trace" in rows else [None] * len(rows)

@@ -8,11 +8,12 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial, reduce
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 import numpy as np
+import pandas as pd
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
@@ -21,19 +22,10 @@ from core.errors import TiebreakError
 from core.families import find_family
 from core.items import pair_numbers, pair_part
 from core.labels import Scale, is_number
-from core.statistics.data.dataset import (
-    NUMBER_COLUMNS,
-    AlignedTargets,
-    Dataset,
-    EncodedOpinions,
-    Frames,
-    align,
-    encode_opinions,
-)
-from core.statistics.data.frames import ALL
-from core.statistics.data.label_table import Column
+from core.statistics.data.dataset import Dataset, Frames, build_datasets
+from core.statistics.data.frames import ALL, distinct_keys, has_key, row_keys
 from core.statistics.measures.pairwise import pairwise_preferences
-from core.statistics.reports.alignment import RECALL_BY_KIND, AlignmentRow, By, Wanted, accuracy_rows, alignment_rows
+from core.statistics.reports.alignment import RECALL_BY_KIND, AlignmentRow, By, accuracy_rows, alignment_rows
 from core.wording import NO_CRITERION, join_notes, scenario_name
 from storage.db import connections
 from storage.labels import designs, targets
@@ -42,16 +34,7 @@ from storage.reports import _order_consistency as order_consistency
 from storage.reports import chosen_labels, references
 from storage.reports import opinions as remembered
 from storage.reports.chosen_labels import ALL_TARGETS, CAVEATS, NO_VALUES, NOT_KNOWN, NOTHING, Choices
-from storage.reports.opinions import (
-    RaterPanel,
-    categorical_opinions,
-    distinct_rows,
-    find_scales,
-    frame_panel,
-    has_key,
-    row_keys,
-    with_values,
-)
+from storage.reports.opinions import categorical_opinions, find_scales, with_values
 from storage.reports.references import Reference, settings_models
 from storage.runs import runs, trace_opinions
 from storage.studies import items
@@ -60,7 +43,6 @@ from storage.studies.studies import Study
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    import pandas as pd
 
 
 # Preferences that follow from scores of the responses of one item, so scores are compared with preferences.
@@ -75,8 +57,8 @@ Key = tuple[str, str, str]
 
 
 def add_preferences(
-    labels: "pd.DataFrame", opinions: "pd.DataFrame", gold: "pd.DataFrame", response_counts: Mapping[str, int]
-) -> tuple["pd.DataFrame", "pd.DataFrame", "pd.DataFrame"]:
+    labels: pd.DataFrame, opinions: pd.DataFrame, gold: pd.DataFrame, response_counts: Mapping[str, int]
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Return the three frames with the preferences that follow from scores.
 
     `opinions` have the column `judge`: a derived one is a judge of its own, "NAME, by scores". A label is derived for
@@ -107,7 +89,7 @@ def add_preferences(
     return _append(labels, new_labels), _append(opinions, new_opinions), _append(gold, new_gold)
 
 
-def _has_scores_of_parts(frame: "pd.DataFrame") -> bool:
+def _has_scores_of_parts(frame: pd.DataFrame) -> bool:
     return not frame.empty and bool(((frame["kind"] == "score") & (frame["part"] != "")).any())
 
 
@@ -115,7 +97,7 @@ def _target_key(row: Mapping[str, Any]) -> Key:
     return row["item"], row["criterion"], row["part"]
 
 
-def _preferred(frame: "pd.DataFrame", *columns: str) -> set[Hashable]:
+def _preferred(frame: pd.DataFrame, *columns: str) -> set[Hashable]:
     """Return (item, criterion, part) of the preferences in a frame, followed by further columns."""
     if frame.empty:
         return set()
@@ -124,7 +106,7 @@ def _preferred(frame: "pd.DataFrame", *columns: str) -> set[Hashable]:
 
 
 def _derive(
-    frame: "pd.DataFrame", by: Sequence[str], value: str, responses: Mapping[str, int]
+    frame: pd.DataFrame, by: Sequence[str], value: str, responses: Mapping[str, int]
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for every two responses of an item that one source scored; `by` are the columns of the source."""
     if frame.empty:
@@ -147,10 +129,8 @@ def _derive(
                 yield first | {"kind": "preference", "part": part, "value": preference}
 
 
-def _append(frame: "pd.DataFrame", rows: Sequence[Mapping[str, Any]]) -> "pd.DataFrame":
+def _append(frame: pd.DataFrame, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Return the frame with further rows; values stay objects, because None among numbers would become nan."""
-    import pandas as pd
-
     if not rows:
         return frame
     added = pd.DataFrame({name: pd.Series([row[name] for row in rows], dtype=object) for name in frame.columns})
@@ -168,7 +148,7 @@ def _append(frame: "pd.DataFrame", rows: Sequence[Mapping[str, Any]]) -> "pd.Dat
 def own_responses(
     session: Session,
     study: Study,
-    opinions: "pd.DataFrame",
+    opinions: pd.DataFrame,
     targets: "npt.NDArray[np.int64]",
     systems: Sequence[tuple[str | None, str | None]],
 ) -> "npt.NDArray[np.float64]":
@@ -180,7 +160,7 @@ def own_responses(
     """
     named = study.rules.families
     settings = {run.id: run.settings for run in runs.of_study(session, study.id)}
-    judges, distinct_judges = distinct_rows(opinions, ["run", "rater"])
+    judges, distinct_judges = distinct_keys(opinions, ["run", "rater"])
     numbers: dict[str | None, int] = {None: -1}
     families = [judge_family(settings.get(run), rater, named) for run, rater in distinct_judges]
     own = np.array([numbers.setdefault(family, len(numbers)) for family in families])[judges]
@@ -230,14 +210,12 @@ NO_PAIR = (float("nan"), float("nan"))
 
 
 def add_features(
-    session: Session, study: Study, opinions: "pd.DataFrame", outlines: Mapping[str, Outline]
-) -> "pd.DataFrame":
+    session: Session, study: Study, opinions: pd.DataFrame, outlines: Mapping[str, Outline]
+) -> pd.DataFrame:
     """Add system, critique, shown_first, longer, length_gap and own, if they apply to the kind of opinion."""
-    import pandas as pd
-
     if opinions.empty:
         return opinions
-    targets, distinct = distinct_rows(opinions, ["item", "kind", "part"])
+    targets, distinct = distinct_keys(opinions, ["item", "kind", "part"])
     found = [_features(item, outlines[item], kind, part) for item, kind, part in distinct]
     systems_of_pairs = [_systems_of_pair(outlines[item], kind, part) for item, kind, part in distinct]
     systems, critiques = (
@@ -294,8 +272,6 @@ def _of_pair(of_responses: tuple[Value, ...], part: str) -> tuple[Value, ...]:
 
 def first_shown(session: Session, study_id: int) -> "pd.Series[float]":
     """Return the response that was shown first by trace, if it was the same in every turn."""
-    import pandas as pd
-
     traces, responses = array("q"), array("q")
     for trace, orders in trace_opinions.orders_of_study(session, study_id):
         first = orders[0][0]
@@ -307,48 +283,13 @@ def first_shown(session: Session, study_id: int) -> "pd.Series[float]":
 
 
 # The opinions of all judges of a study with their names and what is known of the responses, without labels.
-#
-# They change only with runs. The result pages load them once and combine them with the labels, which change all the
-# time.
 
 STAGE_RANK = {"verdict": 0, "last": 1, "first": 2}
 FIRST_OPINION = ", first opinion"
 TARGET = ["item", "kind", "criterion", "part"]
 
 
-@dataclass(frozen=True)
-class StudyOpinions:
-    """The opinions of the judges of a study; shared by pages and threads, so do not modify."""
-
-    values: "pd.DataFrame"
-    """One row for each judge and target, with names as categories; see `alignment.AlignmentData.opinions`."""
-    scale_panel: RaterPanel
-    """A value of each type for each kind and criterion, from which `opinions.find_scales` finds scales."""
-    systems: Mapping[str, tuple[str, tuple[str | None, ...]]]
-    """Item -> its scenario, and the system of each of its responses."""
-    left_out: str = ""
-    """The debate whose opinions are left out: the name of a run or an experiment."""
-    disputed: frozenset[int] = frozenset()
-    """See `references.disputed_targets`."""
-    debates: tuple[str, ...] = ()
-    """See `references.debate_runs`."""
-
-
-def load_judge_opinions(session: Session, study: Study, left_out: str = "") -> StudyOpinions:
-    """Return the opinions of a study, without those of the debate called `left_out`."""
-    opinions = categorical_opinions(session, study.id)
-    scale_panel = frame_panel(_examples(opinions))
-    if left_out:
-        opinions = opinions[~opinions["run"].isin(references.debate_run_ids(session, study.id, left_out))]
-    outlines = items.outlines(session, study.id)
-    opinions = add_features(session, study, _with_judge_names(session, study.id, opinions), outlines)
-    systems = {key: (item.scenario or "", item.systems) for key, item in outlines.items()}
-    disputed = references.disputed_targets(session, study.id)
-    debates = tuple(references.debate_runs(session, study.id))
-    return StudyOpinions(opinions, scale_panel, systems, left_out, disputed, debates)
-
-
-def _examples(opinions: "pd.DataFrame") -> "pd.DataFrame":
+def _examples(opinions: pd.DataFrame) -> pd.DataFrame:
     """Return the first opinion of each kind, criterion and type of value, without missing values.
 
     Of answers each value: those on a scale of any number, such as that of steps, are its categories.
@@ -359,10 +300,8 @@ def _examples(opinions: "pd.DataFrame") -> "pd.DataFrame":
     return decided[~decided[["kind", "criterion"]].assign(type=types, value=answers).duplicated()]
 
 
-def _with_judge_names(session: Session, study_id: int, opinions: "pd.DataFrame") -> "pd.DataFrame":
+def _with_judge_names(session: Session, study_id: int, opinions: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each judge and target; a verdict replaces a last opinion of the same judge."""
-    import pandas as pd
-
     if opinions.empty:
         return opinions.assign(judge=opinions["rater"], rank=opinions["stage"])
     rank = opinions["stage"].map(STAGE_RANK).astype("int8")
@@ -385,7 +324,7 @@ def _with_judge_names(session: Session, study_id: int, opinions: "pd.DataFrame")
     return opinions.assign(judge=judges.array).drop(columns="target")
 
 
-def _raters_by_run(session: Session, study_id: int, opinions: "pd.DataFrame") -> set[str]:
+def _raters_by_run(session: Session, study_id: int, opinions: pd.DataFrame) -> set[str]:
     """Return the raters that are a separate judge in each run: with other models, or on the same targets again."""
     once = opinions.drop_duplicates(["rater", "run", "target"])
     repeated = set(once["rater"][once.duplicated(["rater", "target"])])
@@ -393,7 +332,7 @@ def _raters_by_run(session: Session, study_id: int, opinions: "pd.DataFrame") ->
 
 
 def judge_models(
-    session: Session, study_id: int, opinions: "pd.DataFrame"
+    session: Session, study_id: int, opinions: pd.DataFrame
 ) -> tuple[dict[tuple[str, int], str], set[str]]:
     """Return (rater, run) -> the model of a judge, empty if it is not known, and the raters that have several ones."""
     settings = {run.id: run.settings for run in runs.of_study(session, study_id)}
@@ -417,7 +356,7 @@ Scales = Mapping[tuple[str, str], Scale]
 class AlignmentData(Frames):
     """Labels, opinions and gold of a study."""
 
-    gold: "pd.DataFrame"
+    gold: pd.DataFrame
     """The values of the reference: see `storage.reports.references.frame`."""
     reference: Reference
     marks: Mapping[str, str]
@@ -427,7 +366,7 @@ class AlignmentData(Frames):
     """Item -> its scenario, and the system of each of its responses."""
     choices: Choices = NOTHING
     """The labels and values of the reference that are mainly of disputed targets; the frames have only these."""
-    all_labels: "pd.DataFrame | None" = None
+    all_labels: pd.DataFrame | None = None
     """The labels with those of other targets; None if they are the same."""
 
     @cached_property
@@ -443,67 +382,32 @@ class AlignmentData(Frames):
     @cached_property
     def averaging(self) -> frozenset[tuple[str, str, str]]:
         """The (judge, kind, criterion) whose scores are means: 2.5 is not a category of 1, 2, 3, and not missing."""
-        return remembered.once(
-            self.opinions, ("averaging", _key(self.scales)), lambda: averaging_judges(self.opinions, self.scales)
-        )
+        between = is_between_categories(self.opinions, self.scales) if len(self.opinions) else np.zeros(0, bool)
+        if not between.any():
+            return frozenset()
+        return frozenset(self.opinions.loc[between, list(JUDGED)].itertuples(index=False, name=None))
+
+    @cached_property
+    def datasets(self) -> tuple[Dataset, ...]:
+        """The targets of each kind and criterion with a scale, those of judges with means apart."""
+        parts = split_averages(self) if len(self.opinions) else ()
+        return tuple(dataset for part in parts for dataset in build_datasets(part, "all"))
 
     @cached_property
     def categorical_datasets(self) -> tuple[Dataset, ...]:
         """The targets of each kind and criterion whose scale has categories, with verdicts and last opinions."""
         scales = categorical_scales(self.scales)
-        encoded = remembered.once(
-            self.opinions,
-            ("categorical", _key(scales)),
-            lambda: _encode_categorical(self.opinions, scales, self.averaging),
-        )
-        return tuple(map(self.dataset, encoded))
-
-    def dataset(self, encoded: EncodedOpinions) -> Dataset:
-        """Return the targets of encoded opinions with the labels and the reference, aligned once."""
-        key = "dataset", id(encoded)  # kept with the result: it exists as long as its identity is a key
-        return remembered.once(self, key, lambda: (self.aligned_targets(encoded).dataset(encoded), encoded))[0]
-
-    def aligned_targets(self, encoded: EncodedOpinions) -> AlignedTargets:
-        """Return the targets of encoded opinions with the labels and the reference, aligned once for their frame."""
-        key = "targets", id(encoded.targets)
-        return remembered.once(self, key, lambda: (align(self, encoded), encoded.targets))[0]
+        opinions = self.opinions
+        if opinions.empty:
+            return ()
+        chosen = (opinions["stage"] != "first").to_numpy(bool) & has_key(opinions, set(scales))
+        opinions = opinions[chosen & ~has_key(opinions, self.averaging, JUDGED)]
+        return tuple(build_datasets(replace(self, opinions=opinions, scales=scales), "all"))
 
 
 def categorical_scales(scales: Scales) -> Scales:
     """Return the scales that have categories."""
     return {key: scale for key, scale in scales.items() if scale.categories}
-
-
-def averaging_judges(opinions: "pd.DataFrame", scales: Scales) -> frozenset[tuple[str, str, str]]:
-    """Return the (judge, kind, criterion) with a value between two categories."""
-    between = is_between_categories(opinions, scales) if len(opinions) else np.zeros(0, bool)
-    if not between.any():
-        return frozenset()
-    return frozenset(opinions.loc[between, list(JUDGED)].itertuples(index=False, name=None))
-
-
-def encoded_opinions(opinions: "pd.DataFrame", scales: Scales, by: By) -> tuple[EncodedOpinions, ...]:
-    """Return the opinions of each kind and criterion with a scale by target: once for the frame, for all labels."""
-    pooled: By = "criterion" if by == "criterion" else "all"
-    return remembered.once(
-        opinions, ("encoded", _key(scales), pooled), lambda: tuple(encode_opinions(opinions, scales, pooled))
-    )
-
-
-def _key(scales: Scales) -> Hashable:
-    return frozenset(scales.items())
-
-
-def _encode_categorical(
-    opinions: "pd.DataFrame", scales: Scales, averaging: frozenset[tuple[str, str, str]]
-) -> tuple[EncodedOpinions, ...]:
-    if opinions.empty:
-        return ()
-    if averaging:
-        opinions = opinions[~has_key(opinions, averaging, JUDGED)]
-    chosen = (opinions["stage"] != "first").to_numpy(bool) & has_key(opinions, set(scales))
-    opinions = opinions if chosen.all() else opinions[chosen]
-    return () if opinions.empty else encoded_opinions(opinions, scales, "all")
 
 
 def rows(
@@ -523,20 +427,22 @@ def rows_of(
     return remembered.once(data, ("rows", by, resamples), lambda: _rows_of(engine, study, data, by, resamples))
 
 
-def wanted_rows(data: AlignmentData, by: By, wanted: Collection[str], *, resamples: int = 1000) -> list[AlignmentRow]:
-    """Return the rows of `rows_of` with these accuracies, kappas and correlations, computed without the others."""
-    rows = [row for part in split_averages(data) for row in _rows(part, by, resamples, wanted)]
-    if any(name.endswith(AS_TIE) for name in wanted):
-        rows += _rows_with_ties(data, by, resamples)
-    return [_mark(row, data, one_scenario=by == "scenario") for row in rows if row.statistic in wanted]
-
-
 def _rows_of(engine: Engine, study: Study, data: AlignmentData, by: By, resamples: int) -> list[AlignmentRow]:
-    statistics = [row for part in split_averages(data) for row in _rows(part, by, resamples)]
-    consistency = remembered.once(
-        data.opinions, ("order consistency", by), lambda: _order_consistency(engine, study, data.opinions, by)
-    )
-    rows = [*statistics, *_rows_with_ties(data, by, resamples), *consistency]
+    with connections.reading(engine) as session:
+        orders = order_consistency.rows(session, study.id, data.opinions, by)
+    one_scenario = by == "scenario"
+    return measured_rows(data, by, resamples=resamples) + [
+        _mark(row, data, one_scenario=one_scenario) for row in orders
+    ]
+
+
+def measured_rows(data: AlignmentData, by: By, *, resamples: int = 1000) -> list[AlignmentRow]:
+    """Return the rows of `rows_of` without those of response orders, which are read from turns."""
+    if data.opinions.empty:
+        return []
+    named = [one for one in data.datasets if by != "criterion" or one.criterion != ALL]
+    datasets = [part for one in named for part in one.split(by)]
+    rows = alignment_rows(data, datasets, by, resamples=resamples) + _rows_with_ties(data, by, resamples)
     return [_mark(row, data, one_scenario=by == "scenario") for row in rows]
 
 
@@ -545,79 +451,65 @@ def compared_keys(data: AlignmentData) -> list[tuple[str, str]]:
     opinions = data.opinions
     if opinions.empty:
         return []
-    found = {(one.kind, one.criterion) for one in encoded_parts(data)}
+    found = {(one.kind, one.criterion) for one in data.datasets}
     found |= {("aiu", criterion) for kind, criterion in found if kind in RECALL_BY_KIND}
-    found |= set(distinct_rows(opinions[opinions["kind"] == "aspect_weights"], ("kind", "criterion"))[1])
+    found |= set(distinct_keys(opinions[opinions["kind"] == "aspect_weights"], ("kind", "criterion"))[1])
     return sorted(found, key=lambda key: (key[0], key[1] != ALL, key[1]))
 
 
-def _order_consistency(engine: Engine, study: Study, opinions: "pd.DataFrame", by: By) -> list[AlignmentRow]:
-    with connections.reading(engine) as session:
-        return order_consistency.rows(session, study.id, opinions, by)
-
-
-def load_data(
-    engine: Engine, study: Study, reference: str | None = None, loaded: StudyOpinions | None = None
-) -> AlignmentData:
+def load_data(engine: Engine, study: Study, reference: str | None = None) -> AlignmentData:
     """Return the labels and opinions of a study, and the values of a reference.
 
     The verdicts and opinions of a debate that is the reference are left out: they would be compared with themselves.
     If labels are mainly of disputed targets, those of other targets are left out: see `chosen_labels`.
-    `loaded` are the opinions, if the caller has them: see `judge_opinions.load`.
     """
     with connections.reading(engine) as session:
-        chosen = references.resolve(session, study.id, reference, None if loaded is None else loaded.debates)
-        own_run = chosen.name if chosen.type == "debate" else ""
-        if loaded is None or loaded.left_out != own_run:
-            loaded = load_judge_opinions(session, study, own_run)
+        chosen = references.resolve(session, study.id, reference)
+        opinions = categorical_opinions(session, study.id)
         given = stored_labels.frame(session, study.id)
-        scales = find_scales(session, study, [frame_panel(given), loaded.scale_panel])
-        gold = references.frame(session, study.id, chosen, scales, loaded.disputed)
+        scales = find_scales(session, study, [given, _examples(opinions)])
+        if chosen.type == "debate":
+            opinions = opinions[~opinions["run"].isin(references.debate_run_ids(session, study.id, chosen.name))]
+        outlines = items.outlines(session, study.id)
+        opinions = _with_judge_names(session, study.id, opinions)
+        disputed = references.disputed_targets(session, study.id)
+        gold = references.frame(session, study.id, chosen, scales, disputed)
         scales = with_values(scales, gold)
-        responses = {key: len(systems) for key, (_, systems) in loaded.systems.items()}
-        labels, opinions, gold = add_preferences(given, loaded.values, gold, responses)
-        if len(opinions) > len(loaded.values):
-            opinions = add_features(session, study, opinions, items.outlines(session, study.id))
+        responses = {key: len(item.systems) for key, item in outlines.items()}
+        labels, opinions, gold = add_preferences(given, opinions, gold, responses)
+        opinions = add_features(session, study, opinions, outlines)
         marks = _shared_model_marks(session, study.id, chosen, opinions)
-        disputed = targets.frame(session, study.id).loc[list(loaded.disputed)]
         # A debate has verdicts on all targets: no design has drawn them.
         design = None if chosen.type == "debate" else designs.frame(session, study.id)
-    data = AlignmentData(labels, opinions, gold, scales, chosen, marks, loaded.systems, design=design)
-    return _restrict(data, disputed)
+        disputed_rows = targets.frame(session, study.id).loc[list(disputed)]
+    systems = {key: (item.scenario or "", item.systems) for key, item in outlines.items()}
+    data = AlignmentData(labels, opinions, gold, scales, chosen, marks, systems, design=design)
+    return _restrict(data, disputed_rows)
 
 
-def _restrict(data: AlignmentData, disputed: "pd.DataFrame") -> AlignmentData:
+def _restrict(data: AlignmentData, disputed: pd.DataFrame) -> AlignmentData:
     """Return the data with the labels that its figures are of.
 
     Of a kind and criterion with a design those of drawn targets; where labels are mainly of disputed targets, or only
     these are drawn, those of disputed targets.
     """
-    encoded = encoded_parts(data)
+    drawn = data
+    if data.design is not None:
+        labels, gold = (chosen_labels.keep_drawn(frame, data.design) for frame in (data.labels, data.gold))
+        drawn = replace(data, labels=labels, gold=gold)
     of_everybody = data.reference.type in ("gold", "majority", "mean")
-    labels, gold = (chosen_labels.keep_drawn(frame, data.design) for frame in (data.labels, data.gold))
-    found = chosen_labels.find(labels, gold, encoded, disputed, of_everybody=of_everybody, design=data.design)
-    left_out = chosen_labels.count_left_out(data.labels, labels)
+    found = chosen_labels.find(drawn.datasets, disputed, of_everybody=of_everybody)
+    left_out = chosen_labels.count_left_out(data.labels, drawn.labels)
     found = replace(found, left_out=left_out, probabilities=chosen_labels.different_probabilities(data.design))
     if found == NOTHING:
-        return data
-    drawn = labels
-    labels = chosen_labels.keep_disputed(labels, found.of_labels)
-    gold = chosen_labels.keep_disputed(gold, found.of_reference)
-    return replace(data, labels=labels, gold=gold, choices=found, all_labels=drawn)
-
-
-def encoded_parts(data: AlignmentData) -> tuple[EncodedOpinions, ...]:
-    """Return the opinions of each kind and criterion with a scale, those of judges with means apart, read once."""
-    return remembered.once(data.opinions, ("parts", _key(data.scales)), lambda: _encode_parts(data))
-
-
-def _encode_parts(data: AlignmentData) -> tuple[EncodedOpinions, ...]:
-    parts = split_averages(data) if len(data.opinions) else ()
-    return tuple(one for part in parts for one in encoded_opinions(part.opinions, part.scales, "all"))
+        return drawn
+    labels = chosen_labels.keep_disputed(drawn.labels, found.of_labels)
+    gold = chosen_labels.keep_disputed(drawn.gold, found.of_reference)
+    return replace(data, labels=labels, gold=gold, choices=found, all_labels=drawn.labels)
 
 
 def _shared_model_marks(
-    session: Session, study_id: int, reference: Reference, opinions: "pd.DataFrame"
+    session: Session, study_id: int, reference: Reference, opinions: pd.DataFrame
 ) -> dict[str, str]:
     """Return judge -> a note on the models that are also on the panel of the reference's debate."""
     if opinions.empty or reference.type != "debate":
@@ -649,38 +541,14 @@ def _mark(row: AlignmentRow, data: AlignmentData, *, one_scenario: bool) -> Alig
     return replace(row, reference=join_notes(f"{data.reference}: {row.reference}", data.marks.get(row.judge, "")))
 
 
-def _rows(data: AlignmentData, by: By, resamples: int, wanted: Wanted = None) -> list[AlignmentRow]:
-    if data.opinions.empty:
-        return []
-    encoded = encoded_opinions(data.opinions, data.scales, by)
-    datasets = [part for one in encoded for part in data.dataset(one).split(by)]
-    return alignment_rows(data, datasets, by, resamples=resamples, wanted=wanted)
-
-
 def _rows_with_ties(data: AlignmentData, by: By, resamples: int) -> list[AlignmentRow]:
     """Return accuracy and kappa with a missing verdict as a tie, named so: some papers report these."""
-    if data.opinions.empty:
-        return []
-    pooled: By = "criterion" if by == "criterion" else "all"
-    encoded = remembered.once(
-        data.opinions, ("ties", _key(data.scales), pooled), lambda: _encode_with_ties(data, pooled)
-    )
-    datasets = (part for one in encoded for part in data.aligned_targets(one).dataset(one).split(by))
-    rows = accuracy_rows(datasets, resamples=resamples)
-    return [row.noted(AS_TIE_NOTE, statistic=row.statistic + AS_TIE) for row in rows]
-
-
-def _encode_with_ties(data: AlignmentData, by: By) -> tuple[EncodedOpinions, ...]:
-    """Return the preferences of the judges with a missing verdict, which is a tie, by target."""
-    opinions = data.opinions
-    preferences = opinions[opinions["kind"] == "preference"]
+    preferences = data.opinions[data.opinions["kind"] == "preference"]
     incomplete = set(preferences.loc[preferences["value"].isna(), "judge"])
     affected = preferences[preferences["judge"].isin(incomplete)]
     filled = affected.assign(value=affected["value"].where(affected["value"].notna(), TIE))
-    encoded = encode_opinions(filled.drop(columns=[*NUMBER_COLUMNS], errors="ignore"), data.scales, by)
-    # Without means all rows are of these opinions, which are aligned with the labels already.
-    others = () if data.averaging else encoded_opinions(opinions, data.scales, by)
-    return tuple(reduce(EncodedOpinions.on_targets_of, others, one) for one in encoded)
+    rows = accuracy_rows(build_datasets(replace(data, opinions=filled), by), resamples=resamples)
+    return [row.noted(AS_TIE_NOTE, statistic=row.statistic + AS_TIE) for row in rows]
 
 
 def split_averages(data: AlignmentData) -> Iterator[AlignmentData]:
@@ -695,7 +563,7 @@ def split_averages(data: AlignmentData) -> Iterator[AlignmentData]:
     yield replace(data, opinions=opinions[is_average], scales=scales)
 
 
-def comparable_scales(opinions: "pd.DataFrame", scales: Scales) -> dict[tuple[str, str], Scale]:
+def comparable_scales(opinions: pd.DataFrame, scales: Scales) -> dict[tuple[str, str], Scale]:
     """Return the scales on which all these judges can be compared with each other.
 
     A criterion on which one of them has means between categories is a scale of numbers for all.
@@ -708,16 +576,16 @@ def comparable_scales(opinions: "pd.DataFrame", scales: Scales) -> dict[tuple[st
     return comparable
 
 
-def is_between_categories(opinions: "pd.DataFrame", scales: Scales) -> "npt.NDArray[np.bool_]":
+def is_between_categories(opinions: pd.DataFrame, scales: Scales) -> "npt.NDArray[np.bool_]":
     """Return whether each opinion is a number between two categories of its scale, such as a mean of samples."""
     between = np.zeros(len(opinions), bool)
-    keys, distinct = distinct_rows(opinions, ("kind", "criterion"))
+    keys, distinct = distinct_keys(opinions, ("kind", "criterion"))
     values = opinions["value"].to_numpy(object)
     for place, key in enumerate(distinct):
         scale = scales.get(key)
         if scale is not None and scale.categories:
             rows = np.flatnonzero(keys == place)
-            between[rows] = Column.of(values[rows]).where(partial(_is_between, scale))
+            between[rows] = [_is_between(scale, value) for value in values[rows].tolist()]
     return between
 
 
@@ -739,7 +607,7 @@ def continuous_scale(scale: Scale) -> Scale:
 def check_key(data: AlignmentData, kind: str | None, criterion: str | None) -> None:
     """Raise TiebreakError if no label, verdict or value of the reference has this kind and criterion; None is any."""
     frames = (data.labels, data.opinions, data.gold)
-    check_keys({key for frame in frames for key in distinct_rows(frame, ("kind", "criterion"))[1]}, kind, criterion)
+    check_keys({key for frame in frames for key in distinct_keys(frame, ("kind", "criterion"))[1]}, kind, criterion)
 
 
 def check_keys(known: Collection[tuple[str, str]], kind: str | None, criterion: str | None) -> None:

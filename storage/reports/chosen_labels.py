@@ -6,7 +6,6 @@ Decided once for the labels and for the reference of each kind and criterion, wh
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
@@ -14,15 +13,14 @@ import numpy as np
 from core.designs import CONTENTION_STRATA
 from core.labels import Scale, Target
 from core.statistics.data.arrays import Bools, Estimate, Floats, Ints
-from core.statistics.data.dataset import EncodedOpinions
+from core.statistics.data.dataset import Dataset
 from core.statistics.data.frames import ALL, select_rows, target_codes
-from core.statistics.data.sample import FEWEST_OF_STRATUM
+from core.statistics.data.sample import FEWEST_OF_STRATUM, SEPARATOR
 from core.statistics.measures.comparison import Comparison
 from core.statistics.measures.designs import LabelCounts, count_labels, dispute_ratio, scenarios_without
 from core.statistics.reports.judges import Decision, Ranking
 from core.verdicts import DISPUTE_THRESHOLD
 from core.wording import format_count, join_notes, list_names, report_criterion, scenario_name
-from storage.reports import opinions as remembered
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -67,13 +65,13 @@ class ChosenLabels:
     """Labels of one kind and criterion, or values of the reference, that exist mainly for disputed targets."""
 
     counts: LabelCounts
-    targets: "pd.DataFrame"
-    """The disputed targets: item, criterion, part."""
+    names: frozenset[tuple[str, str, str]]
+    """The item, criterion and part of each of the disputed targets."""
 
-    @cached_property
-    def names(self) -> frozenset[tuple[str, str]]:
-        """The item and part of each of these targets."""
-        return frozenset(zip(self.targets["item"], self.targets["part"], strict=True))
+    def has(self, frame: "pd.DataFrame") -> Bools:
+        """Return whether the target of each row is one of these."""
+        rows = zip(frame["item"], frame["criterion"], frame["part"], strict=True)
+        return np.array([row in self.names for row in rows], bool)
 
 
 @dataclass(frozen=True)
@@ -116,8 +114,9 @@ class Choices:
 
     def has_figures_of(self, target: Target) -> bool:
         """Return whether figures of the reference are of a target: it is disputed, or they are of all."""
-        chosen = self.of_reference.get((target.kind, report_criterion(target.criterion)))
-        return chosen is None or (target.item, target.part) in chosen.names
+        criterion = report_criterion(target.criterion)
+        chosen = self.of_reference.get((target.kind, criterion))
+        return chosen is None or (target.item, criterion, target.part) in chosen.names
 
     @property
     def notes(self) -> list[str]:
@@ -182,96 +181,88 @@ def of_key(chosen: Mapping[Key, T], kind: str, criterion: str) -> list[T]:
     ]
 
 
-def find(
-    labels: "pd.DataFrame",
-    gold: "pd.DataFrame",
-    opinions: Iterable[EncodedOpinions],
-    disputed: "pd.DataFrame",
-    *,
-    of_everybody: bool = True,
-    design: "pd.DataFrame | None" = None,
-) -> Choices:
+def find(datasets: Iterable[Dataset], disputed: "pd.DataFrame", *, of_everybody: bool = True) -> Choices:
     """Return the labels and the values of the reference that are mainly of disputed targets.
 
-    `opinions` are those of all judges of the analysis; `disputed` has the targets that a run disputed, with the columns
-    item, kind, criterion and part. `of_everybody`: the reference is of all labels, so targets with labels but without a
-    majority are no targets without labels. Where a `design` draws the targets, nothing is tested: figures are of the
+    `datasets` have all judges of the analysis; `disputed` has the targets that a run disputed, with the columns item,
+    kind, criterion and part. `of_everybody`: the reference is of all labels, so targets with labels but without a
+    majority are no targets without labels. Where a design draws the targets, nothing is tested: figures are of the
     strata that have labels.
     """
     of_reference: dict[Key, ChosenLabels] = {}
     of_labels: dict[Key, ChosenLabels] = {}
     few: tuple[dict[Key, FewLabels], dict[Key, FewLabels]] = {}, {}
-    for encoded in opinions:
-        key = encoded.kind, encoded.criterion
-        if encoded.pool is not None or key in of_labels:
+    for whole in datasets:
+        key = whole.kind, whole.criterion
+        if whole.criterion == ALL or key in of_labels:
             continue
-        of_targets = remembered.once(encoded, "disputes", partial(_disputes, encoded, disputed))
-        own_labels, own_gold = (select_rows(frame, *key) for frame in (labels, gold))
-        codes = np.split(
-            target_codes(encoded.targets, own_labels, own_gold), np.cumsum([len(encoded.targets), len(own_labels)])
-        )
-        given = _count(codes[0], codes[1][own_labels["value"].notna().to_numpy(bool)])
-        referenced = _count(codes[0], codes[2][own_gold[["value", "number"]].notna().any(axis=1).to_numpy(bool)])
-        draws = None if design is None else _draws(encoded, select_rows(design, *key))
-        for chosen, masks in ((of_reference, [referenced > 0]), (of_labels, [given > 0, given > 1])):
-            one = _part_of_all(encoded, of_targets, masks, draws)
+        asked = np.any([one.asked for one in whole.judges.values()], axis=0)
+        dataset = whole.subset(whole.group, asked)
+        of_targets = _disputes(dataset, disputed)
+        given = (~np.isnan(dataset.labels)).sum(axis=1)
+        referenced = ~np.isnan(dataset.gold) | ~np.isnan(dataset.gold_scores)
+        for chosen, masks in ((of_reference, [referenced]), (of_labels, [given > 0, given > 1])):
+            one = _part_of_all(dataset, of_targets, masks)
             if isinstance(one, ChosenLabels):
                 chosen[key] = one
             elif one is not None:
                 few[chosen is of_labels][key] = one
-        for chosen_scenarios, mask in zip(few, (referenced + of_everybody * given > 0, given > 0), strict=True):
-            rare = _few_labels(encoded, of_targets, mask, draws)
+        for chosen_scenarios, mask in zip(few, (referenced | of_everybody * given > 0, given > 0), strict=True):
+            rare = _few_labels(dataset, of_targets, mask)
             if rare is not None and key not in chosen_scenarios:
                 chosen_scenarios[key] = rare
     return Choices(of_reference, of_labels, *few)
 
 
-@dataclass(frozen=True)
-class _Draws:
-    """How T targets were drawn: their stratum, and whether each was drawn."""
-
-    strata: "npt.NDArray[np.object_]"
-    drawn: Bools
-
-
-def _draws(encoded: EncodedOpinions, design: "pd.DataFrame") -> _Draws | None:
-    """Return the draws of a kind and criterion; None without a design of it."""
-    if design.empty:
+def _strata(dataset: Dataset) -> "npt.NDArray[np.str_] | None":
+    """Return the name of each target's stratum, "" if the design does not know it; None without a design."""
+    if dataset.sample is None:
         return None
-    rows, places = np.split(target_codes(encoded.targets, design), [len(encoded.targets)])
-    found = {place: number for number, place in enumerate(places.tolist())}
-    numbers = np.array([found.get(row, -1) for row in rows.tolist()], np.int64)
-    strata = np.append(design["stratum"].to_numpy(object), "")[numbers]
-    return _Draws(strata, np.append(design["drawn"].to_numpy(bool), False)[numbers])
+    names = [name.rpartition(SEPARATOR)[2] for name in dataset.sample.names]
+    return np.array(names)[dataset.sample.strata]
 
 
-def _part_of_all(
-    encoded: EncodedOpinions, disputes: "_Disputes", masks: Sequence[Bools], draws: _Draws | None
-) -> ChosenLabels | FewLabels | None:
+def _part_of_all(dataset: Dataset, disputes: "_Disputes", masks: Sequence[Bools]) -> ChosenLabels | FewLabels | None:
     """Return the part of the targets that labels are of; None if they are of all."""
-    if draws is None:
-        return _chosen(encoded.targets, disputes, masks)
-    return _uncovered(encoded, draws, masks) or _chosen_of_drawn(encoded, disputes, masks, draws)
+    strata = _strata(dataset)
+    if strata is None or dataset.sample is None:
+        return _chosen(dataset, disputes, masks)
+    found = _uncovered(dataset, strata, dataset.sample.drawn, masks)
+    if found is not None or set(strata.tolist()) <= set(CONTENTION_STRATA):
+        return found  # strata by contention have no others to compare
+    # Drawn targets, within strata: people could have labelled them in another order than at random.
+    own = dataset.sample.drawn
+    known = np.unique(strata, return_inverse=True)[1].reshape(-1)
+    of_strata = replace(disputes, strata=disputes.strata * (known.max(initial=0) + 1) + known)
+    return _chosen(dataset.subset(dataset.group, own), of_strata.select(own), [mask[own] for mask in masks])
 
 
-def _uncovered(encoded: EncodedOpinions, draws: _Draws, masks: Sequence[Bools]) -> ChosenLabels | FewLabels | None:
+def _uncovered(
+    dataset: Dataset, strata: "npt.NDArray[np.str_]", drawn: Bools, masks: Sequence[Bools]
+) -> ChosenLabels | FewLabels | None:
     """Return what a design leaves out: the strata with hardly a label, if others have more; None if none is without.
 
     Of strata by contention the targets of those with labels; otherwise the names of those without.
     """
     for labelled in masks:
-        sizes = Counter(draws.strata.tolist())
-        counts = Counter(draws.strata[draws.drawn & labelled].tolist())
+        sizes = Counter(strata.tolist())
+        counts = Counter(strata[drawn & labelled].tolist())
         enough = (name for name, n in counts.items() if n >= min(FEWEST_OF_STRATUM, sizes[name]))
-        strata, covered = set(sizes), set(enough)
+        names, covered = set(sizes), set(enough)
         covered = covered or set(counts)  # of a few labels in all, none is more of the whole than the others
-        if not covered or covered == strata:
+        if not covered or covered == names:
             continue
-        own = np.isin(draws.strata.astype(str), sorted(covered))
-        if strata <= set(CONTENTION_STRATA):
-            return ChosenLabels(count_labels(labelled, own), encoded.targets.loc[own, ["item", "criterion", "part"]])
-        return FewLabels(tuple(map(scenario_name, sorted(strata - covered))), 0, int((~own).sum()))
+        own = np.isin(strata, sorted(covered))
+        if names <= set(CONTENTION_STRATA):
+            return ChosenLabels(count_labels(labelled, own), _names(dataset, own))
+        return FewLabels(tuple(map(scenario_name, sorted(names - covered))), 0, int((~own).sum()))
     return None
+
+
+def _names(dataset: Dataset, mask: Bools) -> frozenset[tuple[str, str, str]]:
+    """Return the item, criterion and part of each target of the mask."""
+    parts = zip(dataset.item[mask].tolist(), dataset.part[mask].tolist(), strict=True)
+    return frozenset((item, dataset.criterion, part) for item, part in parts)
 
 
 def keep_drawn(frame: "pd.DataFrame", design: "pd.DataFrame | None") -> "pd.DataFrame":
@@ -305,7 +296,7 @@ def keep_disputed(frame: "pd.DataFrame", chosen: Mapping[Key, ChosenLabels]) -> 
     kept = np.ones(len(frame), bool)
     for (kind, criterion), one in chosen.items():
         of_key = ((frame["kind"] == kind) & (frame["criterion"] == criterion)).to_numpy(bool)
-        kept[of_key] = is_among(frame[of_key], one.targets)
+        kept[of_key] = one.has(frame[of_key])
     return frame if kept.all() else frame[kept]
 
 
@@ -314,16 +305,6 @@ def is_among(frame: "pd.DataFrame", targets: "pd.DataFrame") -> Bools:
     rows, wanted = np.split(target_codes(frame, targets), [len(frame)])
     found: Bools = np.isin(rows, wanted)
     return found
-
-
-def _count(targets: Ints, rows: Ints) -> Ints:
-    """Return how many of the rows are of each target, both as codes."""
-    distinct, counts = np.unique(rows, return_counts=True)
-    places = np.searchsorted(distinct, targets)
-    if not distinct.size:
-        return np.zeros(targets.size, np.int64)
-    is_found = distinct[np.minimum(places, distinct.size - 1)] == targets
-    return np.where(is_found, counts[np.minimum(places, distinct.size - 1)], 0)
 
 
 @dataclass(frozen=True)
@@ -342,13 +323,20 @@ class _Disputes:
         return _Disputes(tuple(one[mask] for one in self.disputed), self.strata[mask], clusters)
 
 
-def _disputes(encoded: EncodedOpinions, disputed: "pd.DataFrame") -> _Disputes:
-    of_runs = is_among(encoded.targets, select_rows(disputed, encoded.kind, encoded.criterion))
-    between = _differ(encoded.grids["value"], encoded.scale)
+def _disputes(dataset: Dataset, disputed: "pd.DataFrame") -> _Disputes:
+    rows = select_rows(disputed, dataset.kind, dataset.criterion)
+    names = set(zip(rows["item"], rows["part"], strict=True))
+    of_runs = np.array([name in names for name in zip(dataset.item, dataset.part, strict=True)], bool)
+    judges = dataset.judges.values()
+    between = _differ(np.column_stack([one.values for one in judges]), dataset.scale)
     found = [mask for mask in (of_runs, between) if mask.any() and not mask.all()]
-    sets = np.packbits(encoded.asked, axis=1)
+    sets = np.packbits(np.column_stack([one.asked for one in judges]), axis=1)
     strata = np.unique(sets, axis=0, return_inverse=True)[1].reshape(-1)
-    return _Disputes(tuple(found), strata, _clusters(encoded))
+    clusters = None
+    if dataset.ratings.groups is not None:
+        _, groups = np.unique(np.array(dataset.ratings.groups, str), return_inverse=True)
+        clusters = None if groups.max(initial=-1) + 1 == groups.size else groups
+    return _Disputes(tuple(found), strata, clusters)
 
 
 def _differ(values: Floats, scale: Scale) -> Bools:
@@ -368,32 +356,7 @@ def _differ(values: Floats, scale: Scale) -> Bools:
     return np.asarray(spread > DISPUTE_THRESHOLD * length)
 
 
-def _clusters(encoded: EncodedOpinions) -> Ints | None:
-    """Return the document of each target, otherwise its item; None if targets are independent."""
-    item, group = encoded.attributes["item"], encoded.attributes["group"]
-    if item is None:
-        return None
-    names = item if group is None else np.where(group == "", item, group)
-    _, clusters = np.unique(names.astype(str), return_inverse=True)
-    return None if clusters.max(initial=-1) + 1 == clusters.size else clusters
-
-
-def _chosen_of_drawn(
-    encoded: EncodedOpinions, disputes: _Disputes, masks: Sequence[Bools], draws: _Draws
-) -> ChosenLabels | None:
-    """Return the same of drawn targets, which people could have labelled in another order than at random.
-
-    Within strata of the design; strata by contention have no others to compare.
-    """
-    if set(draws.strata.tolist()) <= set(CONTENTION_STRATA):
-        return None
-    own = draws.drawn
-    known = np.unique(draws.strata.astype(str), return_inverse=True)[1].reshape(-1)
-    of_strata = replace(disputes, strata=disputes.strata * (known.max(initial=0) + 1) + known)
-    return _chosen(encoded.targets[own], of_strata.select(own), [mask[own] for mask in masks])
-
-
-def _chosen(targets: "pd.DataFrame", disputes: _Disputes, masks: Sequence[Bools]) -> ChosenLabels | None:
+def _chosen(dataset: Dataset, disputes: _Disputes, masks: Sequence[Bools]) -> ChosenLabels | None:
     """Return the kind of dispute by which labels were chosen most clearly; None for none."""
     found = [
         (ratio, count_labels(labelled, disputed), disputed)
@@ -405,21 +368,19 @@ def _chosen(targets: "pd.DataFrame", disputes: _Disputes, masks: Sequence[Bools]
     if not found:
         return None
     _, counts, disputed = max(found, key=lambda one: (one[0], one[1].disputed_labelled))
-    return ChosenLabels(counts, targets.loc[disputed, ["item", "criterion", "part"]])
+    return ChosenLabels(counts, _names(dataset, disputed))
 
 
-def _few_labels(
-    encoded: EncodedOpinions, disputes: _Disputes, labelled: Bools, draws: _Draws | None = None
-) -> FewLabels | None:
+def _few_labels(dataset: Dataset, disputes: _Disputes, labelled: Bools) -> FewLabels | None:
     """Return the scenarios whose targets have labels less often than those of others; None for a random part.
 
     Of a design these are drawn targets that have no label yet.
     """
-    scenario = encoded.attributes["scenario"]
-    if draws is not None:
-        labelled, disputes = labelled[draws.drawn], disputes.select(draws.drawn)
-        scenario = None if scenario is None else scenario[draws.drawn]
-    if scenario is None or not labelled.any() or labelled.all():
+    scenario = dataset.scenario
+    if dataset.sample is not None:
+        drawn = dataset.sample.drawn
+        labelled, disputes, scenario = labelled[drawn], disputes.select(drawn), scenario[drawn]
+    if not labelled.any() or labelled.all():
         return None
     names, codes = np.unique(scenario.astype(str), return_inverse=True)
     few = scenarios_without(labelled, codes, disputes.clusters)

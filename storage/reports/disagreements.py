@@ -26,7 +26,6 @@ from core.wording import stored_criterion
 from storage.db.guards import COUNTS, reading_for
 from storage.db.tables import AdjudicationRow, TargetRow
 from storage.labels import labels, targets
-from storage.reports import alignment
 from storage.reports.agreement import TargetValues
 from storage.reports.alignment import AlignmentData
 
@@ -112,9 +111,8 @@ def load_values(data: AlignmentData, query: JudgeQuery) -> JudgeValues | None:
 
 def find_dataset(data: AlignmentData, query: JudgeQuery, judges: Sequence[str]) -> Dataset | None:
     """Return the targets of a query about which one of these judges was asked; None without a scale for all of them."""
-    for encoded in alignment.encoded_parts(data):
-        if (encoded.kind, encoded.criterion) == (query.kind, query.criterion) and {*judges} <= {*encoded.names}:
-            dataset = data.dataset(encoded)
+    for dataset in data.datasets:
+        if (dataset.kind, dataset.criterion) == (query.kind, query.criterion) and {*judges} <= {*dataset.judges}:
             asked = np.any([dataset.judges[name].asked for name in judges], axis=0)
             asked &= True if query.scenario is None else dataset.scenario == query.scenario
             return dataset.subset(dataset.group, asked) if asked.any() else None

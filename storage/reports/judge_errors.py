@@ -14,7 +14,6 @@ from core.formats.tables import Column, in_file, records
 from core.labels import Target
 from core.provenance import CAUSE_RESAMPLES
 from core.statistics.data.dataset import Dataset
-from core.statistics.data.ratings import Ratings
 from core.statistics.measures.annotator_dependence import Dependence, State
 from core.statistics.measures.causes import CAUSES, Causes, Votes, causes_of_votes, count_votes
 from core.statistics.measures.planning import entropy
@@ -112,7 +111,7 @@ def _without_unclear(errors: JudgeErrors, dependence: Sequence[Dependence]) -> J
 
 
 def _votes(dataset: Dataset, left_out: Sequence[str]) -> Votes:
-    if not isinstance(dataset.ratings, Ratings):
+    if not dataset.scale.categories:
         raise TypeError("a scale without categories has no verdicts that are right or wrong")
     return count_votes(without_annotators(dataset.ratings, left_out))
 

@@ -12,7 +12,7 @@ from core.formats.tables import Column, in_file, records
 from core.provenance import INTERVALS
 from core.statistics.data.arrays import Estimate
 from core.statistics.data.dataset import Dataset
-from core.statistics.data.frames import ALL, as_text
+from core.statistics.data.frames import ALL, as_text, distinct_keys
 from core.statistics.measures.annotator_dependence import State
 from core.statistics.measures.comparison import Comparison
 from core.statistics.reports import judge_findings
@@ -274,9 +274,7 @@ def selected_query(data: AlignmentData, selection: Selection) -> RankingQuery:
 
 def why_unranked(data: AlignmentData, selection: Selection | None = None) -> str:
     """Return why no judge of a study, kind or criterion has verdicts that are right or wrong."""
-    judged, referenced = (
-        set(opinions.distinct_rows(frame, ("kind", "criterion"))[1]) for frame in (data.opinions, data.gold)
-    )
+    judged, referenced = (set(distinct_keys(frame, ("kind", "criterion"))[1]) for frame in (data.opinions, data.gold))
     keys = [key for key in judged & referenced if _is_selected(key, selection or Selection())]
     between = {(kind, criterion) for _, kind, criterion in data.averaging}
     categorical = categorical_scales(data.scales)

@@ -7,15 +7,13 @@ both could be read for every judge.
 import json
 import threading
 import weakref
-from array import array
-from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import count
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
+import pandas as pd
 from sqlalchemy import Text, select
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
@@ -23,21 +21,13 @@ from sqlmodel import col
 
 from core.annotator_names import is_unknown
 from core.labels import Kind, Scale, Value, is_number
-from core.statistics.data.frames import ALL, as_text
-from core.statistics.data.label_table import Column, LabelTable, combined_codes, groups
+from core.statistics.data.frames import ALL, as_text, row_keys
 from core.wording import report_criterion
 from storage.db.tables import ItemRow, OpinionRow, RunRow, TargetRow
-from storage.labels import current_labels, targets
+from storage.labels import targets
 from storage.runs import trace_opinions
 from storage.studies import studies
 from storage.studies.studies import Study
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-    import pandas as pd
-
-    from core.statistics.data.arrays import Bools, Ints
-
 
 RaterGroup = Literal["people", "judges"]
 Stage = Literal["", "first", "last"]
@@ -56,14 +46,14 @@ OPINION_COLUMNS = ["trace", "run", "item", "scenario", "group", "kind", "criteri
 class RaterPanel:
     """Raters with their values: item, scenario, group, kind, criterion, part, rater, value; for judges also trace."""
 
-    values: LabelTable
+    values: pd.DataFrame
     stage: Stage = ""
     """Empty for annotators."""
     judges: str = ""
     """The judges' names, if runs of the study have different judges."""
     as_shown: bool = False
     """Whether preferences are positions in the order shown to the judge, instead of the item's response numbers."""
-    debates: LabelTable | None = None
+    debates: pd.DataFrame | None = None
     """For judges: kind, criterion and scenario of every debate, and `excluded`: whether an opinion is unreadable."""
     populations: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """For annotators, (kind, criterion) -> the strata that labels are of; "" if they are of all targets."""
@@ -89,13 +79,12 @@ class RaterPanel:
         """(kind, criterion, scenario) -> the number of excluded debates, and of all; a missing name is empty."""
         if self.debates is None:
             return {}
-        columns = [self.debates[column].map(as_text).tolist() for column in ("kind", "criterion", "scenario")]
-        counts: dict[tuple[str, str, str], tuple[int, int]] = {}
-        for *names, excluded in zip(*columns, self.debates["excluded"].tolist(), strict=True):
-            key = (names[0], names[1], names[2])
-            before = counts.get(key, (0, 0))
-            counts[key] = (before[0] + excluded, before[1] + 1)
-        return counts
+        names = ["kind", "criterion", "scenario"]
+        counts = self.debates.groupby(names, dropna=False, observed=True)["excluded"].agg(["sum", "size"])
+        return {
+            (as_text(kind), as_text(criterion), as_text(scenario)): (int(excluded), int(total))
+            for (kind, criterion, scenario), excluded, total in counts.itertuples(name=None)
+        }
 
     @property
     def name(self) -> str:
@@ -105,8 +94,8 @@ class RaterPanel:
         return f"judges, {self.stage} opinions{f' ({self.judges})' * bool(self.judges)}{', as shown' * self.as_shown}"
 
 
-def find_scales(session: Session, study: Study, panels: list[RaterPanel]) -> Scales:
-    """Return the scale of every kind and criterion in the panels: declared, the default, or that of a score.
+def find_scales(session: Session, study: Study, frames: Iterable[pd.DataFrame]) -> Scales:
+    """Return the scale of every kind and criterion in the frames: declared, the default, or that of a score.
 
     A nominal scale of any number, such as that of steps, has the values that occur as its categories.
     """
@@ -114,19 +103,19 @@ def find_scales(session: Session, study: Study, panels: list[RaterPanel]) -> Sca
     scales: dict[tuple[str, str], Scale] = {
         (kind, report_criterion(criterion)): scale for (kind, criterion), scale in declared.items()
     }
-    for panel in panels:
-        for key, rows in groups(panel.values, "kind", "criterion"):
+    for frame in filter(len, frames):
+        for key, rows in frame.groupby(["kind", "criterion"], sort=False, observed=True):
             kind, criterion = cast(tuple[Kind, str], key)
             scale = scales.get((kind, criterion)) or studies.DEFAULT_SCALES.get(kind)
-            values = panel.values["value"].take(rows)
-            if scale is None and values.where(is_number).all():
+            values = rows["value"].tolist()
+            if scale is None and all(map(is_number, values)):
                 scale = Scale(level="interval")
             if scale is not None:
-                scales[kind, criterion] = _with_values(scale, values.tolist()) if scale.is_open else scale
+                scales[kind, criterion] = _with_values(scale, values) if scale.is_open else scale
     return scales
 
 
-def with_values(scales: Scales, *frames: "pd.DataFrame") -> dict[tuple[str, str], Scale]:
+def with_values(scales: Scales, *frames: pd.DataFrame) -> dict[tuple[str, str], Scale]:
     """Return the scales; of those of any number, the values of the frames are categories too.
 
     A frame has the columns kind, criterion and value: what somebody decided may be a step that no label names.
@@ -144,57 +133,40 @@ def _with_values(scale: Scale, values: Iterable[object]) -> Scale:
     return scale.model_copy(update={"categories": tuple(sorted(used, key=float))})
 
 
-def frame_panel(values: "pd.DataFrame") -> RaterPanel:
-    """Return a panel with the columns of a data frame from which `find_scales` finds scales."""
-    return RaterPanel(LabelTable.from_frame(values[["kind", "criterion", "value"]]))
-
-
 def judge_panels(session: Session, study: Study) -> list[RaterPanel]:
     """Return the judges' first and last opinions, by set of judges; as shown too if the order was swapped."""
-    opinions = opinion_table(session, study.id)
-    opinions = opinions.take(opinions["stage"].where(lambda stage: stage != "verdict"))
-    opinions = opinions.take(_has_several_raters(opinions))  # agreement needs two
-    if not len(opinions):
+    opinions = opinion_frame(session, study.id)
+    opinions = opinions[opinions["stage"] != "verdict"]
+    raters = opinions.groupby("run")["rater"].nunique()
+    opinions = opinions[opinions["run"].isin(raters.index[raters > 1])]  # agreement needs two
+    if opinions.empty:
         return []
     swapped = _swapped_orders(session, study.id)
-    names = _judge_set_names(session, study.id)
-    sets = opinions["run"].map(names.__getitem__)
-    parts = [(name, opinions.take(sets.equals(name))) for name in sorted(set(names.values()))]
-    return [panel for name, part in parts if len(part) for panel in _panels(part, name, swapped)]
+    sets = opinions["run"].map(_judge_set_names(session, study.id))
+    return [panel for name, part in opinions.groupby(sets) for panel in _panels(part, str(name), swapped)]
 
 
-def _has_several_raters(opinions: LabelTable) -> "Bools":
-    """Return whether the run of each row has at least two raters."""
-    runs, raters = combined_codes([opinions["run"]]), combined_codes([opinions["rater"]])
-    pairs = combined_codes([Column(runs, range(len(runs))), Column(raters, range(len(raters)))])
-    _, first = np.unique(pairs, return_index=True)
-    return (np.bincount(runs[first], minlength=1) > 1)[runs] if runs.size else np.zeros(0, bool)
-
-
-def _panels(opinions: LabelTable, judges: str, swapped: dict[int, tuple[int, ...]]) -> Iterator[RaterPanel]:
+def _panels(opinions: pd.DataFrame, judges: str, swapped: dict[int, tuple[int, ...]]) -> Iterator[RaterPanel]:
     # A trace may judge several targets: an unreadable opinion of one AIU excludes this AIU, not the whole trace.
-    targets = combined_codes([opinions[name] for name in ("trace", "kind", "criterion", "part")])
-    is_excluded = np.zeros(len(targets), bool)
-    is_excluded[targets[~opinions["value"].present()]] = True
-    excluded = is_excluded[targets]
-    _, first = np.unique(targets, return_index=True)
-    debates = opinions.assign(excluded=Column(excluded.astype(np.int64), (False, True))).take(first)
-    values = opinions.take(~excluded)
+    targets = row_keys(opinions, ("trace", "kind", "criterion", "part"))
+    excluded = np.isin(targets, targets[opinions["value"].isna().to_numpy(bool)])
+    debates = opinions.assign(excluded=excluded).iloc[np.unique(targets, return_index=True)[1]]
+    values = opinions[~excluded]
     # The unit is the debate: two runs over an item are two units, which are resampled together.
-    group = Column.of(np.where(values["group"].present(), values["group"].array(), values["item"].array()))
-    values = values.assign(group=group, item=values["trace"].map(str))
+    groups = values["group"].where(values["group"].notna(), values["item"])
+    values = values.assign(group=groups, item=values["trace"].map(str))
     for as_shown in (False, True):
-        if as_shown and values["trace"].where(swapped.__contains__).any():
-            values = values.assign(value=Column.of(_values_as_shown(values, swapped)))
+        if as_shown and values["trace"].isin(swapped).any():
+            values = values.assign(value=pd.Series(_values_as_shown(values, swapped), values.index, dtype=object))
         elif as_shown:
             return
         for stage in STAGES:
-            of_stage = values["stage"].equals(stage)
+            of_stage = values["stage"] == stage
             if of_stage.any():
-                yield RaterPanel(values.take(of_stage), stage, judges, as_shown, debates)
+                yield RaterPanel(values[of_stage], stage, judges, as_shown, debates)
 
 
-def _values_as_shown(values: LabelTable, swapped: dict[int, tuple[int, ...]]) -> list[Value]:
+def _values_as_shown(values: pd.DataFrame, swapped: dict[int, tuple[int, ...]]) -> list[Value]:
     """Return preferences as positions in the order shown to the judge; other values as they are."""
     columns = [values[name].tolist() for name in ("trace", "kind", "value")]
     orders = [swapped.get(trace, ()) for trace in columns[0]]
@@ -204,7 +176,7 @@ def _values_as_shown(values: LabelTable, swapped: dict[int, tuple[int, ...]]) ->
     ]
 
 
-def opinion_frame(session: Session, study_id: int, kinds: Collection[Kind] | None = None) -> "pd.DataFrame":
+def opinion_frame(session: Session, study_id: int, kinds: Collection[Kind] | None = None) -> pd.DataFrame:
     """Return every opinion of a study, one per row, with OPINION_COLUMNS; the value of an unreadable one is None.
 
     With `kinds`, only opinions on targets of these kinds are read.
@@ -212,7 +184,7 @@ def opinion_frame(session: Session, study_id: int, kinds: Collection[Kind] | Non
     return with_texts(categorical_opinions(session, study_id, kinds))
 
 
-def with_texts(opinions: "pd.DataFrame") -> "pd.DataFrame":
+def with_texts(opinions: pd.DataFrame) -> pd.DataFrame:
     """Return opinions with texts instead of categories, for operations that categories do not have."""
     restored = {}
     for name in opinions.columns[opinions.dtypes == "category"]:
@@ -221,87 +193,40 @@ def with_texts(opinions: "pd.DataFrame") -> "pd.DataFrame":
     return opinions.assign(**restored)
 
 
-def categorical_opinions(session: Session, study_id: int, kinds: Collection[Kind] | None = None) -> "pd.DataFrame":
+def categorical_opinions(session: Session, study_id: int, kinds: Collection[Kind] | None = None) -> pd.DataFrame:
     """Return the same with names as categories, in their order: a quarter of the memory if there are millions."""
-    import pandas as pd
-
-    opinions = opinion_columns(session, study_id, kinds)
-    if not opinions.traces.size:
+    rows = _opinion_rows(session, study_id, kinds)
+    if rows.empty:
         return pd.DataFrame(columns=OPINION_COLUMNS)
     by_target = targets.frame(session, study_id)
     by_target = by_target.astype(dict.fromkeys(by_target.columns, "category"))
-    frame = by_target.take(by_target.index.get_indexer(pd.Index(opinions.targets))).reset_index(drop=True)
-    frame["trace"], frame["run"] = opinions.traces, opinions.runs
-    for name, column in (("rater", opinions.raters), ("stage", opinions.stages)):
-        names = pd.Series(column.values, dtype="str").astype("category")
-        frame[name] = names.take(column.codes).array
-    frame["value"] = pd.Series(opinions.values.array(), dtype=object)
-    return frame[OPINION_COLUMNS]
+    frame = by_target.take(by_target.index.get_indexer(pd.Index(rows["target"]))).reset_index(drop=True)
+    texts, known = pd.factorize(rows["value"], use_na_sentinel=False)  # a study has few distinct values
+    values = np.empty(len(known), object)
+    values[:] = [json.loads(text) if isinstance(text, str) else None for text in known]
+    rows = rows.astype({"rater": "category", "stage": "category"}).assign(value=pd.Series(values[texts], dtype=object))
+    return pd.concat([frame, rows], axis=1)[OPINION_COLUMNS]
 
 
-def opinion_table(session: Session, study_id: int) -> LabelTable:
-    """Return every opinion of a study, one per row, with OPINION_COLUMNS; the value of an unreadable one is None."""
-    opinions = opinion_columns(session, study_id)
-    by_target = current_labels.read_targets(session, study_id)
-    rows = by_target.table.take(by_target.rows_of(opinions.targets))
+def _opinion_rows(session: Session, study_id: int, kinds: Collection[Kind] | None) -> pd.DataFrame:
+    """Return the opinions of a study in the order of their ids, or those on targets of some kinds; values as JSON."""
     columns = {
-        "trace": Column.of(opinions.traces),
-        "run": Column.of(opinions.runs),
-        "rater": opinions.raters,
-        "stage": opinions.stages,
-        "value": opinions.values,
+        "trace": col(OpinionRow.trace_id),
+        "run": col(OpinionRow.run_id),
+        "target": col(OpinionRow.target_id),
+        "rater": col(OpinionRow.judge),
+        "stage": col(OpinionRow.stage),
+        "value": sql_cast(col(OpinionRow.value), Text),
     }
-    return rows.assign(**columns)
-
-
-@dataclass(frozen=True)
-class OpinionColumns:
-    """The opinions of a study in the order of their ids: N ids of the trace, run and target, and names."""
-
-    traces: "Ints"
-    runs: "Ints"
-    targets: "Ints"
-    raters: Column
-    stages: Column
-    values: Column
-
-
-def opinion_columns(session: Session, study_id: int, kinds: Collection[Kind] | None = None) -> OpinionColumns:
-    """Return the opinions of a study, or those on targets of some kinds."""
-    query = (
-        select(
-            col(OpinionRow.trace_id),
-            col(OpinionRow.run_id),
-            col(OpinionRow.target_id),
-            col(OpinionRow.judge),
-            col(OpinionRow.stage),
-            sql_cast(col(OpinionRow.value), Text),
-        )
-        .where(col(OpinionRow.study_id) == study_id)
-        .order_by(col(OpinionRow.id))
-    )
-    # The condition takes PostgreSQL 7 s longer for 2,000,000 opinions, so there is none if every target meets it.
+    query = select(*columns.values()).where(col(OpinionRow.study_id) == study_id).order_by(col(OpinionRow.id))
     if kinds is not None:
-        judged_kinds = current_labels.read_targets(session, study_id).table["kind"].distinct()
         judged = select(col(TargetRow.id)).where(col(TargetRow.study_id) == study_id, col(TargetRow.kind).in_(kinds))
-        query = query if set(judged_kinds) <= set(kinds) else query.where(col(OpinionRow.target_id).in_(judged))
-    ids = array("q"), array("q"), array("q")
-    codes = array("i"), array("i"), array("i")
-    numbers: list[defaultdict[str | None, int]] = [defaultdict(count().__next__) for _ in codes]
-    for rows in session.execute(query, execution_options={"yield_per": CHUNK}).partitions():
-        columns = tuple(zip(*rows, strict=True))
-        for of_ids, column in zip(ids, columns[:3], strict=True):
-            of_ids.extend(column)
-        for of_codes, known, column in zip(codes, numbers, columns[3:], strict=True):
-            of_codes.extend(map(known.__getitem__, column))
-    # A study has few distinct values.
-    values = [None if text is None else json.loads(text) for text in numbers[2]]
-    raters, stages, opinions = (
-        Column(np.array(of_codes, np.int64), of_column)
-        for of_codes, of_column in zip(codes, (list(numbers[0]), list(numbers[1]), values), strict=True)
-    )
-    traces, run_ids, target_ids = (np.array(of_ids, np.int64) for of_ids in ids)
-    return OpinionColumns(traces, run_ids, target_ids, raters, stages, opinions)
+        query = query.where(col(OpinionRow.target_id).in_(judged))
+    parts = [
+        pd.DataFrame(rows, columns=list(columns))
+        for rows in session.execute(query, execution_options={"yield_per": CHUNK}).partitions()
+    ]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(columns))
 
 
 def _swapped_orders(session: Session, study_id: int) -> dict[int, tuple[int, ...]]:
@@ -363,37 +288,6 @@ def undecided_targets(session: Session, study_id: int) -> set[TargetNames]:
         .distinct()
     )
     return {(kind, report_criterion(criterion), item, part) for kind, criterion, item, part in session.execute(query)}
-
-
-# Rows of a data frame by the values of several columns, without a Python object for each row.
-
-
-def row_keys(frame: "pd.DataFrame", columns: Sequence[str]) -> "Ints":
-    """Return one number for each row, equal for rows with equal values in these columns; missing values are equal."""
-    import pandas as pd
-
-    keys = np.zeros(len(frame), np.int64)
-    for column in columns:
-        codes, distinct = pd.factorize(frame[column], use_na_sentinel=False)
-        keys = pd.factorize(keys * max(1, len(distinct)) + codes)[0]
-    return np.asarray(keys, np.int64)
-
-
-def distinct_rows(frame: "pd.DataFrame", columns: Sequence[str]) -> "tuple[Ints, list[tuple[Any, ...]]]":
-    """Return for each row the place of its values in the list of the distinct ones, in order of first appearance."""
-    keys = row_keys(frame, columns)
-    _, first = np.unique(keys, return_index=True)
-    return keys, list(frame.iloc[first][list(columns)].itertuples(index=False, name=None))
-
-
-def has_key(
-    frame: "pd.DataFrame", wanted: Collection[tuple[Any, ...]], columns: Sequence[str] = ("kind", "criterion")
-) -> "npt.NDArray[np.bool_]":
-    """Return whether the values of these columns are one of the wanted ones, for each row."""
-    if not wanted or not len(frame):
-        return np.zeros(len(frame), bool)
-    keys, distinct = distinct_rows(frame, columns)
-    return np.array([values in wanted for values in distinct], bool)[keys]
 
 
 # What follows from data alone, remembered as long as the data exists.

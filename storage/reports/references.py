@@ -76,12 +76,9 @@ def debate_note(engine: Engine, study_id: int, text: str | None) -> list[str]:
     return [f"Compared with {reference.title}."] if reference.type == "debate" else []
 
 
-def choices(session: Session, study_id: int, runs_of_debates: Sequence[str] | None = None) -> list[Reference]:
-    """Return the references that a study has, the default first.
-
-    `runs_of_debates` are those of `debate_runs`, if the caller has them.
-    """
-    runs_of_debates = debate_runs(session, study_id) if runs_of_debates is None else runs_of_debates
+def choices(session: Session, study_id: int) -> list[Reference]:
+    """Return the references that a study has, the default first."""
+    runs_of_debates = debate_runs(session, study_id)
     debates = [Reference("debate", name) for name in runs_of_debates]
     experiments = [Reference("debate", name) for name in _debate_experiments(session, study_id, runs_of_debates)]
     people = [Reference("annotator", name) for name in labels.annotators_of(session, study_id)]
@@ -93,14 +90,12 @@ def choices(session: Session, study_id: int, runs_of_debates: Sequence[str] | No
     return [*own, *people, *debates, *experiments]
 
 
-def resolve(
-    session: Session, study_id: int, text: str | None, runs_of_debates: Sequence[str] | None = None
-) -> Reference:
+def resolve(session: Session, study_id: int, text: str | None) -> Reference:
     """Return the reference that `text` names, or the default: gold, or without people's decisions the newest debate.
 
-    `runs_of_debates` are as for `choices`. Raises TiebreakError for a reference that the study does not have.
+    Raises TiebreakError for a reference that the study does not have.
     """
-    known = choices(session, study_id, runs_of_debates)
+    known = choices(session, study_id)
     if not text:
         return known[0]
     reference = parse(text)

@@ -142,10 +142,10 @@ def load(engine: Engine, study: Study, names: Sequence[str], reference: str | No
         raise TiebreakError(f"Choose 2 to {MAX_RUNS} runs to compare.")
     with connections.reading(engine) as session:
         chosen = find_runs(session, study.id, names)
-        loaded = load_judge_opinions(session, study)
+        judged = named_opinions(session, study.id)
         costs = cost_by_run(session, [run.id for run in chosen])
-    opinions = _conclusions(loaded.values, chosen)
-    data = load_data(engine, study, reference, loaded)
+    opinions = _conclusions(judged, chosen)
+    data = load_data(engine, study, reference)
     own: list[int] = []
     if data.reference.type == "debate":
         with connections.reading(engine) as session:

@@ -15,11 +15,12 @@ from sqlalchemy import Text, cast, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.statistics.data.dataset import STAGES, Dataset, encode_on_scale
+from core.statistics.data.dataset import STAGES, Dataset
+from core.statistics.data.frames import has_key
+from core.statistics.data.ratings import encode_on_scale
 from core.wording import Described, stored_criterion
 from storage.db.tables import EventRow, OpinionRow, TargetRow, TraceRow
 from storage.reports import _order_consistency as order_consistency
-from storage.reports.opinions import has_key
 from storage.runs import inputs, runs
 from storage.runs.runs import Run
 

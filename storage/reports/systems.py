@@ -26,7 +26,7 @@ from core.statistics.reports.systems import (
 )
 from storage.reports import alignment, opinions, references
 from storage.reports.alignment import AlignmentData, load_data
-from storage.reports.chosen_labels import ALL_TARGETS, CAVEATS, NO_VALUES, NOT_KNOWN, Population, is_among, of_key
+from storage.reports.chosen_labels import ALL_TARGETS, CAVEATS, NO_VALUES, NOT_KNOWN, Population, of_key
 from storage.studies.studies import Study
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def rate(data: AlignmentData, choice: Choice, judge: str, resamples: int = 1000)
     of_debate = data.reference.type == "debate"
     of_people = data.choices.of_labels if of_debate else data.choices.of_reference
     if chosen := of_key(of_people, choice.kind, choice.criterion):
-        values = values[np.any([is_among(values, one.targets) for one in chosen], axis=0)]
+        values = values[np.any([one.has(values) for one in chosen], axis=0)]
     draw = [name for name in DRAW_COLUMNS if name in values.columns]
     if choice.kind == "preference":
         columns = values[[*GAME_COLUMNS, *draw]].astype(VALUE_TYPES)

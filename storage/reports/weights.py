@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pandas as pd
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
@@ -27,16 +28,13 @@ from storage.db import connections
 from storage.labels import labels, targets
 from storage.reports import references
 from storage.reports.alignment import judge_models
-from storage.reports.opinions import RaterPanel, find_scales, opinion_frame
+from storage.reports.opinions import find_scales, opinion_frame
 from storage.runs import aius, aspects, events, runs
 from storage.runs.aspects import KIND
 from storage.runs.events import TraceTurns
 from storage.runs.runs import Run
 from storage.studies import items
 from storage.studies.studies import Study
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Item, set of aspects, scenario.
 UnitKey = tuple[str, str, str]
@@ -125,7 +123,7 @@ def weight_opinions(session: Session, study_id: int) -> "pd.DataFrame":
     return opinions.assign(rater=[names[key] for key in keys])
 
 
-def _weights_by_unit(frame: "pd.DataFrame") -> dict[UnitKey, dict[str, Weights]]:
+def _weights_by_unit(frame: pd.DataFrame) -> dict[UnitKey, dict[str, Weights]]:
     """Return unit -> rater -> weights, without unreadable ones."""
     rows = frame[frame["kind"] == KIND]
     columns = (rows[name].tolist() for name in ("item", "part", "scenario", "rater", "value"))
@@ -168,8 +166,8 @@ def load_pairs(engine: Engine, study: Study, reference: str | None = None) -> di
         scoring = _scoring_runs(session, study.id)
         if not scoring:
             return {}
-        panel = RaterPanel(labels.table(session, study.id))
-        frame = references.frame(session, study.id, chosen, find_scales(session, study, [panel]))
+        scales = find_scales(session, study, [labels.frame(session, study.id)])
+        frame = references.frame(session, study.id, chosen, scales)
         # Weights are fitted to people alone.
         frame = frame[(frame["source"] != references.BY_THE_DEBATE) & (frame["kind"] == "preference")]
         frame = frame[frame["value"].notna()]

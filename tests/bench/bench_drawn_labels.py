@@ -15,7 +15,7 @@ import pandas as pd
 
 from core.labels import PREFERENCE
 from core.statistics.data.arrays import Bools, Estimate, Floats
-from core.statistics.data.dataset import Frames, align, encode
+from core.statistics.data.dataset import Frames, align
 from core.statistics.data.sample import answered
 from core.statistics.measures.agreement import estimate_statistics
 from core.statistics.measures.bias import judge_biases
@@ -82,15 +82,15 @@ def estimates(pairs: Pairs, share: float | None, labels: int, resamples: int) ->
     opinions = [base.assign(judge=name, value=one, longer=pairs.longer) for name, one in pairs.judges.items()]
     people = [base[drawn].assign(rater=f"annotator {n}", value=one[drawn]) for n, one in enumerate(pairs.people)]
     design = base.assign(stratum=strata, probability=probability, drawn=drawn, number=pairs.numbers)
-    encoded = encode("preference", "c", PREFERENCE, pd.concat(opinions, ignore_index=True).astype({"value": object}))
+    judged = pd.concat(opinions, ignore_index=True).astype({"value": object})
     rows = pd.concat(people, ignore_index=True).astype({"value": object})
-    dataset = align(Frames(rows, opinions[0], None, {}, design=design), encoded).dataset(encoded)
+    dataset = align(Frames(rows, judged, None, {}, design=design), "preference", "c", PREFERENCE)
     ranking = rank_judges(dataset, resamples=resamples, findings=Findings())
     (compared,) = compare_judges(dataset, resamples=max(2, resamples), findings=Findings())
     judge = dataset.judges["a"]
     statistics = verdict_statistics(dataset, judge, asked_patterns(dataset, judge), resamples=resamples)
     statistics |= judge_biases(dataset, judge)
-    labelled = dataset.ratings.select(items=(dataset.ratings.labels >= 0).any(axis=1))
+    labelled = dataset.ratings.select(targets=(dataset.ratings.labels >= 0).any(axis=1))
     majority = np.where(drawn, np.median(pairs.people, axis=0), np.nan)
     return {
         **win_rates(pairs, strata, probability, drawn, majority),

@@ -41,7 +41,7 @@ def answer(truth: Array, error: Array | float, rng: np.random.Generator, categor
 
 def as_ratings(codes: Array, categories: int = 2) -> Ratings:
     names = tuple(f"annotator {number + 1}" for number in range(codes.shape[1]))
-    return Ratings(tuple(map(str, range(len(codes)))), names, codes.astype(np.int16), tuple(range(categories)))
+    return Ratings(names, np.where(codes < 0, np.nan, codes), tuple(range(categories)))
 
 
 def dependence_of(

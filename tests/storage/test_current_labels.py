@@ -92,14 +92,12 @@ def listed(frame: pd.DataFrame) -> tuple[dict[str, list], dict[str, object]]:
 def contents(engine: Engine, study: Study) -> tuple:
     """Return everything that is read of labels and targets."""
     with reading(engine) as session:
-        table = labels.table(session, study.id)
         frames = [labels.frame(session, study.id), targets.frame(session, study.id)]
         for name in ("gold", "mean"):
             frames.append(references.frame(session, study.id, Reference(name), studies.scales(session, study.id)))
         cases = adjudication.order_cases(session, study)
         return (
             [listed(frame) for frame in frames[:1] + frames[2:]],
-            {name: table[name].tolist() for name in table.columns},
             labels.annotator_values(session, study.id),
             targets.keys_of_study(session, study.id),
             list(cases.states.items()),

@@ -1,16 +1,12 @@
 """Array types of the statistics, division that yields nan if it is undefined, and distributions."""
 
-import math
 from dataclasses import dataclass
-from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:
-    from scipy import sparse
-
+from scipy.sparse import csr_array
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -62,42 +58,31 @@ def mean_of_defined(values: Floats) -> Floats:
 # Sparse matrices that count in which row and column each of N observations is.
 
 
-def indicator_matrix(rows: Ints, columns: Ints, shape: tuple[int, int] | None = None) -> "sparse.csr_array":
+def indicator_matrix(rows: Ints, columns: Ints, shape: tuple[int, int] | None = None) -> csr_array:
     """Return a matrix with 1 at (row, column) of each observation; repeated places are added up."""
-    from scipy import sparse  # takes a sixth of a second to import, and small studies do not need it
-
-    return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+    return csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
 
 
-# The normal distribution and Student's t, without the import of SciPy until a t is needed.
-
-_NORMAL = NormalDist()
+# The normal distribution and Student's t.
 
 
 def normal_cdf(z: float) -> float:
-    """Return the probability of a standard normal value below z, with full precision in the lower tail.
-
-    `NormalDist.cdf` subtracts from 1 there, so it is 0 below -8.3.
-    """
-    return 0.5 * math.erfc(-z / math.sqrt(2))
+    """Return the probability of a standard normal value below z."""
+    return float(ndtr(z))
 
 
 def normal_quantile(probability: float) -> float:
     """Return the standard normal value below which values have this probability, 0 < probability < 1."""
-    return _NORMAL.inv_cdf(probability)
+    return float(ndtri(probability))
 
 
 def students_t_cdf(degrees: float, t: float) -> float:
     """Return the probability of a value of Student's t below t, with these degrees of freedom."""
-    from scipy.special import stdtr  # takes a sixth of a second to import
-
     return float(stdtr(degrees, t))
 
 
 def students_t_quantile(degrees: float, probability: float) -> float:
     """Return the value below which values of Student's t with these degrees of freedom have this probability."""
-    from scipy.special import stdtrit
-
     return float(stdtrit(degrees, probability))
 
 

@@ -4,25 +4,23 @@ A frame has one row for each label: item, scenario, kind, criterion, part, rater
 documents or dialogues, group.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import combinations
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 
 from core.labels import Scale
 from core.statistics.data.arrays import Ints
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 COLUMNS = ("item", "kind", "criterion", "part", "rater", "value")
 # The criterion under which pooled criteria are reported, and the group of a frame that is not split.
 ALL = "all"
 # How rows are split into groups; all but "criterion" also pool the criteria of a kind that share a scale.
 By = Literal["all", "scenario", "criterion", "raters"]
-# Recognised by name, so that pandas is not imported.
-MISSING_TYPES = ("NAType", "NaTType")
 
 
 def as_text(name: object) -> str:
@@ -32,7 +30,7 @@ def as_text(name: object) -> str:
 
 def is_missing(value: object) -> bool:
     """Return whether a value is None, nan, or pandas' NA or NaT."""
-    return value is None or (isinstance(value, float) and value != value) or type(value).__name__ in MISSING_TYPES
+    return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and value != value)
 
 
 @dataclass(frozen=True)
@@ -44,19 +42,11 @@ class Pool:
     scale: Scale
 
 
-def find_pools(frame: "pd.DataFrame", scales: Mapping[tuple[str, str], Scale]) -> list[Pool]:
+def find_pools(frame: pd.DataFrame, scales: Mapping[tuple[str, str], Scale]) -> list[Pool]:
     """Return the kinds with several criteria in the frame, all of them declared on one scale."""
-    if frame.empty:
-        return []
-    names = frame[["kind", "criterion"]].drop_duplicates().itertuples(index=False)
-    return pools_of(((as_text(kind), as_text(criterion)) for kind, criterion in names), scales)
-
-
-def pools_of(names: Iterable[tuple[str, str]], scales: Mapping[tuple[str, str], Scale]) -> list[Pool]:
-    """Return the kinds with several criteria among these (kind, criterion), all of them declared on one scale."""
     criteria: dict[str, dict[str, None]] = {}
-    for kind, criterion in names:
-        criteria.setdefault(kind, {})[criterion] = None
+    for kind, criterion in distinct_keys(frame, ("kind", "criterion"))[1] if len(frame) else ():
+        criteria.setdefault(as_text(kind), {})[as_text(criterion)] = None
     pools = []
     for kind, of_kind in criteria.items():
         declared = [scales[kind, name] for name in of_kind if (kind, name) in scales]
@@ -66,16 +56,14 @@ def pools_of(names: Iterable[tuple[str, str]], scales: Mapping[tuple[str, str], 
     return pools
 
 
-def pool_criteria(frame: "pd.DataFrame", pools: Collection[Pool]) -> "pd.DataFrame":
+def pool_criteria(frame: pd.DataFrame, pools: Collection[Pool]) -> pd.DataFrame:
     """Return the rows of the pools' criteria under the criterion "all".
 
     The criterion becomes part of the part's name, so an item remains one target for each criterion. These
-    targets of one item are resampled together, see `label_table.resampling_groups`.
+    targets of one item are resampled together, see `dataset.target_groups`.
     """
     if frame.empty or not pools:
         return frame.iloc[:0].reindex(columns=[*dict.fromkeys([*frame.columns, *COLUMNS])])
-    import pandas as pd
-
     criterion = _as_texts(frame["criterion"])
     mask = np.zeros(len(frame), bool)
     for pool in pools:
@@ -93,17 +81,29 @@ def pooled_scales(pools: Collection[Pool]) -> dict[tuple[str, str], Scale]:
     return {(pool.kind, ALL): pool.scale for pool in pools}
 
 
-def split_by_criterion(frame: "pd.DataFrame") -> "Iterator[tuple[tuple[str, str], pd.DataFrame]]":
+def split_by_criterion(frame: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
     """Yield ((kind, criterion), rows), in the order of the names."""
     if frame.empty:
         return
-    for (kind, criterion), rows in frame.groupby(["kind", "criterion"], sort=True, dropna=False):
+    for (kind, criterion), rows in frame.groupby(["kind", "criterion"], sort=True, dropna=False, observed=True):
         yield (as_text(kind), as_text(criterion)), rows
 
 
+def split_frame(frame: pd.DataFrame, by: By) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield (name, rows) for each scenario or each pair of raters, "a × b"; otherwise all rows as "all"."""
+    if by == "scenario":
+        for scenario, rows in frame.groupby("scenario", sort=True, dropna=False, observed=True):
+            yield as_text(scenario), rows
+    elif by == "raters":
+        for a, b in combinations(sorted(frame["rater"].unique()), 2):
+            yield f"{a} × {b}", frame[frame["rater"].isin((a, b))]
+    else:
+        yield ALL, frame
+
+
 def select_rows(
-    frame: "pd.DataFrame", kind: str, criterion: str | None = None, scenario: str | None = None
-) -> "pd.DataFrame":
+    frame: pd.DataFrame, kind: str, criterion: str | None = None, scenario: str | None = None
+) -> pd.DataFrame:
     """Return the rows of a kind, of one criterion unless it is None, and of one scenario unless it is None."""
     if frame.empty:
         return frame.reindex(columns=[*dict.fromkeys([*frame.columns, *COLUMNS])])
@@ -120,36 +120,44 @@ def _has_name(names: "pd.Series[Any]", name: str) -> "pd.Series[bool]":
     return names.isin([name]) if name else names.isin([name]) | names.isna()
 
 
-def target_codes(*frames: "pd.DataFrame") -> Ints:
-    """Return one number for each distinct (item, criterion, part) of the rows of all frames, one after another.
+# Rows by the values of several columns, as numbers.
 
-    A missing part equals an empty one.
+
+def row_keys(frame: pd.DataFrame, columns: Sequence[str]) -> Ints:
+    """Return a number for each row, equal for rows with equal values in these columns, in order of first appearance.
+
+    Missing values are equal.
     """
-    codes = np.zeros(sum(map(len, frames)), np.int64)
-    for column in ("item", "criterion", "part"):
-        column_codes, size = _column_codes(frames, column)
-        codes = codes * size + column_codes
-    return codes
+    keys = np.zeros(len(frame), np.int64)
+    for column in columns:
+        codes, distinct = pd.factorize(frame[column], use_na_sentinel=False)
+        keys = pd.factorize(keys * max(1, len(distinct)) + codes)[0]
+    return np.asarray(keys, np.int64)
 
 
-def _column_codes(frames: "Sequence[pd.DataFrame]", column: str) -> tuple[Ints, int]:
-    """Return a number for each name of a column in the rows of all frames, 0 for a missing one, and their count."""
-    import pandas as pd
-
-    encoded = [_factorize(frame, column) for frame in frames]
-    names = [np.array([""], object), *(names for _, names in encoded)]
-    numbers, distinct = pd.factorize(np.concatenate(names))
-    _, *of_frames = np.split(numbers, np.cumsum([len(part) for part in names])[:-1])
-    # A missing name has the code -1.
-    parts = [np.append(of_names, 0)[codes] for of_names, (codes, _) in zip(of_frames, encoded, strict=True)]
-    return np.concatenate(parts), len(distinct)
+def distinct_keys(frame: pd.DataFrame, columns: Sequence[str]) -> tuple[Ints, list[tuple[Any, ...]]]:
+    """Return for each row the place of its values in the list of the distinct ones, in order of first appearance."""
+    keys = row_keys(frame, columns)
+    _, first = np.unique(keys, return_index=True)
+    return keys, list(frame.iloc[first][list(columns)].itertuples(index=False, name=None))
 
 
-def _factorize(frame: "pd.DataFrame", column: str) -> tuple[Ints, Any]:
-    """Return the code of each row's name, -1 if it is missing, and the distinct names as an array of objects."""
-    import pandas as pd
+def has_key(
+    frame: pd.DataFrame, wanted: Collection[tuple[Any, ...]], columns: Sequence[str] = ("kind", "criterion")
+) -> npt.NDArray[np.bool_]:
+    """Return whether the values of these columns are one of the wanted ones, for each row."""
+    if not wanted or not len(frame):
+        return np.zeros(len(frame), bool)
+    keys, distinct = distinct_keys(frame, columns)
+    return np.array([values in wanted for values in distinct], bool)[keys]
 
-    if column not in frame.columns:
-        return np.full(len(frame), -1), np.zeros(0, object)
-    codes, names = pd.factorize(frame[column])
-    return codes.astype(np.int64), np.asarray(names, object)
+
+def target_codes(*frames: pd.DataFrame) -> Ints:
+    """Return a number for each distinct (item, criterion, part) of the rows of all frames, one after another.
+
+    In order of first appearance. A missing part equals an empty one.
+    """
+    names = ("item", "criterion", "part")
+    columns = [frame.reindex(columns=names).astype(object) for frame in frames]
+    rows = pd.concat(columns, ignore_index=True)
+    return row_keys(rows.where(rows.notna(), ""), names)

@@ -7,11 +7,13 @@ and K categories: 56 for three raters and five categories, for any N.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+from scipy.sparse import csr_array
 
 from core.provenance import SEED
 from core.statistics.data.arrays import (
@@ -23,19 +25,10 @@ from core.statistics.data.arrays import (
     normal_quantile,
     students_t_quantile,
 )
-from core.statistics.data.label_table import factorize
 from core.statistics.data.ratings import Ratings
 from core.statistics.data.sample import Draw, Sample
 
-if TYPE_CHECKING:
-    from scipy import sparse
-
-
 NORMAL_97_5 = normal_quantile(0.975)
-# Clusters x patterns.
-ClusterTable: TypeAlias = "Floats | sparse.csr_array"
-# Largest number of possible rows that can be numbered in an int64 key.
-MAX_KEY = 2**62
 # Resampling weights held in memory at once: 64 MB.
 MAX_WEIGHTS = 8_000_000
 # Units drawn at once: few enough to stay in the processor's cache.
@@ -51,11 +44,6 @@ MAX_ROWS = 1_000
 # Random blocks of items that are resampled in their place if there are more. The standard error of a statistic then
 # has a relative error of 1 / sqrt(2 BLOCKS) = 2 %, as that of as many resamples has.
 BLOCKS = 1_000
-# The table of at most `MAX_JACKKNIFE_BLOCKS` clusters is dense up to this many cells (1.6 MB): SciPy takes a sixth
-# of a second to import. Its entries are counts, so products with resampling weights are exact in either form.
-MAX_DENSE_CELLS = 200_000
-# Keys up to this size are counted in a table, which is faster than sorting them.
-MAX_COUNTED_KEYS = 65_536
 
 
 @dataclass(frozen=True)
@@ -64,7 +52,7 @@ class Units:
 
     frequencies: Floats
     """(P,): the number of items with each pattern."""
-    clusters: "ClusterTable | None" = None
+    clusters: csr_array | None = None
     """(G, P): the number of items of each cluster with each pattern; None if items are independent."""
     draw: Draw | None = None
     """What the items of each pattern stand for, if they were drawn by a design; otherwise each counts 1."""
@@ -109,10 +97,6 @@ class Units:
 
     def resample_weights(self, resamples: int) -> Iterator[Floats]:
         """Yield what the patterns count (b, P) in resamples with replacement, in chunks of bounded memory."""
-        is_blocks = self.draw is None and self.clusters is None and self.frequencies.size == BLOCKS
-        if is_blocks and self.frequencies.sum() == BLOCKS:
-            yield _draw_blocks(resamples)
-            return
         rng = np.random.default_rng(SEED)
         chunk = max(1, MAX_WEIGHTS // max(1, self.frequencies.size))
         for start in range(0, resamples, chunk):
@@ -145,9 +129,8 @@ class Units:
             blocks = random_blocks(self.frequencies, MAX_JACKKNIFE_BLOCKS)
         elif blocks.shape[0] > MAX_JACKKNIFE_BLOCKS:
             blocks = merge_clusters(blocks, MAX_JACKKNIFE_BLOCKS)
-        dense = np.ascontiguousarray(blocks) if isinstance(blocks, np.ndarray) else blocks.toarray()
         weights = 1.0 if self.draw is None else self.draw.weights
-        return (self.frequencies - dense) * weights, np.ones(blocks.shape[0])
+        return (self.frequencies - blocks.toarray()) * weights, np.ones(blocks.shape[0])
 
 
 @dataclass(frozen=True)
@@ -167,13 +150,15 @@ class Patterns:
 
     def merged_by_counts(self) -> "Patterns":
         """Merge patterns with the same category counts, for statistics that ignore which rater chose which category."""
-        first, inverse = distinct_counts(self.counts, self.codes.shape[1])
         if self.units.draw is not None:
             return self
+        # The last category first: the order of the patterns decides which one a random number draws.
+        _, _, inverse = distinct_rows(self.counts[:, ::-1])
+        first = np.unique(inverse, return_index=True)[1]
         frequencies = np.asarray(np.bincount(inverse, self.units.frequencies, minlength=first.size), float)
         clusters = self.units.clusters
         if clusters is not None:
-            clusters = merge_columns(clusters, inverse, first.size)
+            clusters = clusters @ indicator_matrix(np.arange(inverse.size), inverse, (inverse.size, first.size))
         return Patterns(self.codes[first], self.counts[first], Units(frequencies, clusters))
 
 
@@ -184,38 +169,21 @@ def merge_equal_rows(features: Floats | Bools, units: Units) -> tuple[Floats, Un
     is exact. Above `MAX_ROWS` of either, items or clusters are assigned to blocks at random, and the sums of whole
     blocks are resampled: sums of independent draws have the same variance and skewness in blocks as alone.
     """
+    values: Floats = features.astype(float, copy=False)
     if units.draw is not None:  # patterns of several strata cannot be one
-        return features.astype(float, copy=False), units
+        return values, units
     if units.clusters is not None:
         if units.size <= MAX_ROWS:
-            return features.astype(float, copy=False), units
+            return values, units
         blocks = merge_clusters(units.clusters, BLOCKS)
-        return np.asarray(blocks @ features), Units(np.ones(BLOCKS))
+        return np.asarray(blocks @ values), Units(np.ones(BLOCKS))
     if units.frequencies.size <= MERGE_FROM:
-        return features.astype(float, copy=False), units
-    features, frequencies = _distinct_features(features, units.frequencies)
+        return values, units
+    values, _, place = distinct_rows(values)
+    frequencies = np.asarray(np.bincount(place, units.frequencies), float)
     if frequencies.size <= MAX_ROWS:
-        return features, Units(frequencies)
-    return np.asarray(random_blocks(frequencies, BLOCKS) @ features), Units(np.ones(BLOCKS))
-
-
-def _distinct_features(features: Floats | Bools, frequencies: Floats) -> tuple[Floats, Floats]:
-    """Return the distinct rows and their frequencies. Rows are found by a random projection, which hardly ever agrees
-    for different rows; rows that agree by rounding alone are equal for every purpose."""
-    projected = np.zeros(frequencies.size)
-    # A product with a matrix sums the last rows in another order, so equal rows could differ by rounding.
-    for column, number in enumerate(np.random.default_rng(0).random((features.shape[1],)).tolist()):
-        projected += features[:, column] * number
-    _, first, inverse = np.unique(projected, return_index=True, return_inverse=True)
-    return features[first].astype(float, copy=False), np.bincount(inverse, frequencies).astype(float)
-
-
-@lru_cache(maxsize=2)
-def _draw_blocks(resamples: int) -> Floats:
-    """Return how often each of `BLOCKS` blocks occurs in each resample; the same for all statistics of a report."""
-    weights = draw_resamples(np.ones(BLOCKS), resamples, np.random.default_rng(SEED))
-    weights.setflags(write=False)
-    return weights
+        return values, Units(frequencies)
+    return np.asarray(random_blocks(frequencies, BLOCKS) @ values), Units(np.ones(BLOCKS))
 
 
 def draw_resamples(frequencies: Floats, number: int, rng: np.random.Generator) -> Floats:
@@ -242,17 +210,19 @@ def draw_resamples(frequencies: Floats, number: int, rng: np.random.Generator) -
 
 def distinct_patterns(ratings: Ratings) -> Patterns:
     """Return the distinct rows of labels with their frequencies, unlabelled items included."""
-    rows, units = distinct_units(ratings)
+    rows, units = distinct_units(ratings.codes, ratings.groups, ratings.sample)
     return Patterns(rows, category_counts(rows, len(ratings.categories)), units)
 
 
-def distinct_units(ratings: Ratings) -> tuple[Codes, Units]:
-    """Return the distinct rows of labels (P, R), unlabelled items included, and their sampling units."""
-    rows, frequencies, pattern_of_item = distinct_rows(ratings.codes, len(ratings.categories))
-    if ratings.sample is not None:
-        places, units = drawn_units(pattern_of_item, ratings.sample, ratings.groups)
+def distinct_units(
+    values: npt.NDArray[Any], groups: Sequence[str] | None, sample: Sample | None
+) -> tuple[npt.NDArray[Any], Units]:
+    """Return the distinct rows of codes or numbers (N, C), and their sampling units."""
+    rows, frequencies, pattern_of_item = distinct_rows(values)
+    if sample is not None:
+        places, units = drawn_units(pattern_of_item, sample, groups)
         return rows[places], units
-    clusters = cluster_table(ratings.groups, pattern_of_item, frequencies.size)
+    clusters = cluster_table(groups, pattern_of_item, frequencies.size)
     return rows, Units(np.asarray(frequencies, float), clusters)
 
 
@@ -266,35 +236,14 @@ def drawn_units(inverse: Ints, sample: Sample, groups: Sequence[str] | None) -> 
     return places, Units(frequencies, cluster_table(groups, new, places.size), draw=draw)
 
 
-def distinct_rows(codes: Codes, n_categories: int) -> tuple[Codes, Ints, Ints]:
-    """Return the distinct rows, their frequencies, and the distinct row of each row.
-
-    Rows are returned unchanged if raters and categories are so many that a row has no int64 key: such rows hardly
-    ever repeat.
-    """
-    raters = codes.shape[1]
-    possible_rows = (n_categories + 1) ** raters
-    if codes.shape[0] < 2 or not raters or not has_keys(raters, n_categories):
-        return codes, np.ones(codes.shape[0], np.int64), np.arange(codes.shape[0])
-    keys = encode_rows(codes, n_categories, possible_rows)
-    if possible_rows > max(MAX_COUNTED_KEYS, 2 * keys.size):
-        distinct_keys, inverse, frequencies = np.unique(keys, return_inverse=True, return_counts=True)
-        return decode_rows(distinct_keys, raters, n_categories), frequencies, inverse
-    occurrences = np.bincount(keys, minlength=possible_rows)
-    distinct_keys = np.flatnonzero(occurrences)
-    rank_of_key = np.cumsum(occurrences > 0) - 1
-    return decode_rows(distinct_keys, raters, n_categories), occurrences[distinct_keys], rank_of_key[keys]
-
-
-def distinct_counts(counts: Floats, raters: int) -> tuple[Ints, Ints]:
-    """Return the first index of each distinct row of counts (P, K), and the distinct row of each row."""
-    n_categories = counts.shape[1]
-    if (raters + 1) ** n_categories <= MAX_KEY:
-        powers = (raters + 1) ** np.arange(n_categories, dtype=np.int64)
-        _, first, inverse = np.unique(counts.astype(np.int64) @ powers, return_index=True, return_inverse=True)
-    else:
-        _, first, inverse = np.unique(counts, axis=0, return_index=True, return_inverse=True)
-    return first, inverse.reshape(-1)
+def distinct_rows(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Ints, Ints]:
+    """Return the distinct rows in their order, their frequencies, and the distinct row of each row."""
+    if not values.size:
+        return values, np.ones(len(values), np.int64), np.arange(len(values))
+    frame = pd.DataFrame(values)
+    place = np.asarray(frame.groupby(list(frame.columns), sort=True).ngroup(), np.int64)
+    _, first, frequencies = np.unique(place, return_index=True, return_counts=True)
+    return values[first], np.asarray(frequencies, np.int64), place
 
 
 def distinct_scores(values: Floats, groups: Sequence[str] | None, sample: Sample | None = None) -> tuple[Floats, Units]:
@@ -302,34 +251,8 @@ def distinct_scores(values: Floats, groups: Sequence[str] | None, sample: Sample
 
     Scores with few distinct values repeat and compress; continuous scores remain one row each.
     """
-    # nan is not equal to itself, so np.unique would keep every row that has one.
-    comparable = np.where(np.isnan(values), np.inf, values)
-    rows, inverse, frequencies = np.unique(comparable, axis=0, return_inverse=True, return_counts=True)
-    groups, rows = None if groups is None else tuple(groups), np.where(np.isinf(rows), np.nan, rows)
-    if sample is not None:
-        places, units = drawn_units(inverse.reshape(-1), sample, groups)
-        return rows[places], units
-    return rows, Units(frequencies.astype(float), cluster_table(groups, inverse.reshape(-1), frequencies.size))
-
-
-def has_keys(raters: int, n_categories: int) -> bool:
-    """Return whether each possible row of labels has an int64 key."""
-    return bool((n_categories + 1) ** raters <= MAX_KEY)
-
-
-def encode_rows(codes: Codes, n_categories: int, possible_rows: int) -> Ints:
-    """Return one number for each row: its codes as digits in base K + 1, a missing label as 0."""
-    dtype = np.min_scalar_type(-possible_rows)
-    keys = codes[:, 0].astype(dtype) + dtype.type(1)
-    for column in codes.T[1:]:
-        keys = keys * dtype.type(n_categories + 1) + column.astype(dtype) + dtype.type(1)
-    return np.asarray(keys, np.int64)
-
-
-def decode_rows(keys: Ints, raters: int, n_categories: int) -> Codes:
-    """Return the rows that the keys of `encode_rows` denote."""
-    powers = (n_categories + 1) ** np.arange(raters - 1, -1, -1, dtype=np.int64)
-    return (keys[:, None] // powers % (n_categories + 1) - 1).astype(np.int16)
+    rows, units = distinct_units(np.where(np.isnan(values), np.inf, values), groups, sample)  # nan is no group
+    return np.where(np.isinf(rows), np.nan, rows), units
 
 
 def category_counts(codes: Codes, n_categories: int) -> Floats:
@@ -348,35 +271,22 @@ def majority_category(counts: Floats) -> Codes:
 
 def cluster_table(
     groups: Sequence[str] | npt.NDArray[np.object_] | None, pattern_of_item: Ints, patterns: int
-) -> "ClusterTable | None":
+) -> csr_array | None:
     """Return how often each group has each pattern, (G, P); None if every group is a single item."""
     if groups is None:
         return None
-    codes, names = factorize(groups, sort=True)
+    codes, names = pd.factorize(np.asarray(groups, object), sort=True)
     if len(names) in (0, codes.size):
         return None
-    shape = (len(names), patterns)
-    if len(names) > MAX_JACKKNIFE_BLOCKS or len(names) * patterns > MAX_DENSE_CELLS:
-        return indicator_matrix(codes, pattern_of_item, shape)
-    cells = codes * patterns + pattern_of_item
-    return np.bincount(cells, minlength=len(names) * patterns).reshape(shape).astype(float)
+    return indicator_matrix(codes, pattern_of_item, (len(names), patterns))
 
 
-def merge_columns(table: ClusterTable, inverse: Ints, columns: int) -> ClusterTable:
-    """Add up the columns that `inverse` assigns to the same new column."""
-    if not isinstance(table, np.ndarray):
-        return table @ indicator_matrix(np.arange(inverse.size), inverse, (inverse.size, columns))
-    merged = np.zeros((columns, table.shape[0]))
-    np.add.at(merged, inverse, table.T)
-    return merged.T
-
-
-def group_indicator(groups: npt.NDArray[np.object_] | None) -> "ClusterTable | None":
+def group_indicator(groups: npt.NDArray[np.object_] | None) -> csr_array | None:
     """Return (G, N) with 1 if an item belongs to a group; None if every group is a single item."""
     return None if groups is None else cluster_table(groups, np.arange(len(groups)), len(groups))
 
 
-def random_blocks(frequencies: Floats, blocks: int) -> "sparse.csr_array":
+def random_blocks(frequencies: Floats, blocks: int) -> csr_array:
     """Assign the items to blocks of equal size at random, (blocks, P), so each block is a sample of all items."""
     pattern_of_item = np.random.default_rng(0).permutation(
         np.repeat(np.arange(frequencies.size), frequencies.astype(np.int64))
@@ -385,7 +295,7 @@ def random_blocks(frequencies: Floats, blocks: int) -> "sparse.csr_array":
     return indicator_matrix(block_of_item, pattern_of_item, (blocks, frequencies.size))
 
 
-def merge_clusters(clusters: ClusterTable, blocks: int) -> "sparse.csr_array":
+def merge_clusters(clusters: csr_array, blocks: int) -> csr_array:
     """Merge clusters into this number of blocks."""
     block_of_cluster = np.arange(clusters.shape[0]) % blocks
     return indicator_matrix(block_of_cluster, np.arange(block_of_cluster.size)) @ clusters
@@ -461,14 +371,7 @@ class JudgedPatterns:
 
 def judged_patterns(ratings: Ratings, judge: Codes, gold: Codes) -> JudgedPatterns:
     """Combine the annotators' labels of N items with the judge's verdicts (N,) and the gold labels (N,)."""
-    names = (*ratings.raters, "judge", "gold")
-    if has_keys(len(names), len(ratings.categories)):
-        codes = np.column_stack([ratings.codes, judge, gold]).astype(np.int16)
-        of_rows = Ratings(ratings.items, names, codes, ratings.categories, ratings.groups, ratings.sample)
-        rows, units = distinct_units(of_rows)
-        codes, judge, gold = rows[:, :-2], rows[:, -2], rows[:, -1]
-    else:
-        codes, items = ratings.codes, len(ratings.codes)
-        units = Units(np.ones(items), cluster_table(ratings.groups, np.arange(items), items), draw=ratings.sample)
+    rows, units = distinct_units(np.column_stack([ratings.codes, judge, gold]), ratings.groups, ratings.sample)
+    codes, judge, gold = rows[:, :-2], rows[:, -2], rows[:, -1]
     labels = LabelRows(codes, len(ratings.categories))
     return JudgedPatterns(labels, judge.astype(np.int16), gold.astype(np.int16), ratings.raters, units)

@@ -13,7 +13,7 @@ import numpy as np
 from core.statistics import catalogue, notes
 from core.statistics.data.arrays import Codes, Estimate, Floats, Ints, normal_quantile, students_t_quantile
 from core.statistics.data.patterns import Patterns, distinct_patterns, distinct_scores
-from core.statistics.data.ratings import Ratings, Scores, category_numbers
+from core.statistics.data.ratings import Ratings, category_numbers
 from core.statistics.measures import coefficients, continuous, pairwise
 from core.statistics.measures.pairwise import CORRELATIONS, MAX_TABLE_CELLS, TableStatistic, pair_tables
 from core.statistics.measures.resampling import Family, Resampled, Statistic, bootstrap, mean_by_items, stack_statistics
@@ -95,10 +95,10 @@ def alpha_from_package(name: str, result: Resampled, patterns: Patterns, numbers
     return replace(result, value=float(value))
 
 
-def estimate_score_statistics(scores: Scores, *, resamples: int = 1000) -> dict[str, Estimate]:
+def estimate_score_statistics(scores: Ratings, *, resamples: int = 1000) -> dict[str, Estimate]:
     """Estimate the statistics of numbers without categories, `catalogue.of_numbers`."""
     names = catalogue.of_numbers()
-    rows, units = distinct_scores(scores.values, scores.groups, scores.sample)
+    rows, units = distinct_scores(scores.labels, scores.groups, scores.sample)
     summary = notes.summarize(scores, rows, units.frequencies)
     if not summary.paired_items:
         undefined = Resampled(None, None, None, 0)
@@ -151,7 +151,7 @@ FEW_RATERS = f"no interval with annotators as a sample: fewer than {MIN_RATERS} 
 AS_SAMPLE = "annotators as a sample"
 
 
-def with_raters_as_sample(ratings: Ratings | Scores, estimates: dict[str, Estimate]) -> dict[str, Estimate]:
+def with_raters_as_sample(ratings: Ratings, estimates: dict[str, Estimate]) -> dict[str, Estimate]:
     """Return estimates of these ratings whose intervals are of items and raters drawn from larger populations.
 
     The variance is that of the interval over items, half its width over 1.96 squared, plus the jackknife variance over
@@ -166,12 +166,12 @@ def with_raters_as_sample(ratings: Ratings | Scores, estimates: dict[str, Estima
     return {name: _widened(one, without[:, place]) for place, (name, one) in enumerate(estimates.items())}
 
 
-def _without_each_rater(ratings: Ratings | Scores, names: Sequence[str]) -> Floats:
+def _without_each_rater(ratings: Ratings, names: Sequence[str]) -> Floats:
     """Return the statistics without each rater, (R, number of names); nan if undefined."""
     values = np.full((len(ratings.raters), len(names)), np.nan)
     for place, rater in enumerate(ratings.raters):
         others = ratings.select(raters=[name for name in ratings.raters if name != rater])
-        if isinstance(others, Scores):
+        if not others.categories:
             found = estimate_score_statistics(others, resamples=0)
         else:
             found = estimate_statistics(others, names, resamples=0)

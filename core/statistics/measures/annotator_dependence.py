@@ -160,7 +160,7 @@ def _has_triangle(codes: Codes) -> Bools:
 
 def fit_truth(codes: Codes, n_categories: int) -> Floats:
     """Return the probability of each true category of N targets, (N, K), from labels (N, R) alone."""
-    rows, frequencies, place = distinct_rows(codes, n_categories)
+    rows, frequencies, place = distinct_rows(codes)
     return _fit_rows(rows, frequencies.astype(float), n_categories, PRIOR)[place]
 
 
@@ -170,7 +170,7 @@ def refit_truth(codes: Codes, n_categories: int, groups: Sequence[str] | None) -
 
     Accuracies are drawn to their mean by few labels: what is uncertain about them is in the spread of the B values.
     """
-    rows, frequencies, place = distinct_rows(codes, n_categories)
+    rows, frequencies, place = distinct_rows(codes)
     own = frequencies.astype(float)
     refits = int(np.clip(LARGEST_REFIT // (len(rows) * n_categories), *REFITS))
     units = Units(own, cluster_table(groups, place, len(rows)))

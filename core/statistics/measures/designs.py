@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from math import inf
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from core.designs import permanent_number
 from core.statistics.data.arrays import Bools, Floats, Ints, ratio, students_t_cdf, students_t_quantile
-from core.statistics.data.patterns import ClusterTable
 from core.statistics.data.sample import Draw
 
 FEWEST_LABELS = 10
@@ -60,7 +60,7 @@ def effective_labels(weights: Floats) -> float:
 
 
 def drawn_mean(
-    values: Floats, frequencies: Floats, draw: Draw, clusters: "ClusterTable | None" = None
+    values: Floats, frequencies: Floats, draw: Draw, clusters: csr_array | None = None
 ) -> tuple[float, float, int]:
     """Return the mean of P patterns of drawn targets, each counted with its weight, its variance by linearisation
     (Särndal, Swensson & Wretman 1992, ch. 5), and the degrees of freedom: labels less strata, or clusters less one.

@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from core.statistics import notes
 from core.statistics.data.arrays import Bools, Estimate, Floats, normal_quantile, ratio
-from core.statistics.data.patterns import ClusterTable, Units, group_indicator
-from core.statistics.data.ratings import Column
+from core.statistics.data.patterns import Units, group_indicator
 from core.statistics.data.sample import Draw, Sample
 from core.statistics.measures.designs import drawn_mean, effective_labels, unseen_variance
 from core.statistics.measures.resampling import bootstrap, stack_statistics, weighted_mean
@@ -79,7 +80,7 @@ def pattern_share(hit: Bools, used: Bools, units: Units) -> tuple[float | None, 
 
 
 def _drawn_counts(
-    hit: Bools, frequencies: Floats, draw: Draw, clusters: "ClusterTable | None" = None
+    hit: Bools, frequencies: Floats, draw: Draw, clusters: csr_array | None = None
 ) -> tuple[float, float]:
     """Return the hits and observations of a simple random sample whose share is as certain as that of a design."""
     counted = frequencies * draw.weights
@@ -218,7 +219,7 @@ class AiuCounts:
         return harmonic_mean(self.precision, self.recall)
 
 
-def count_aius(critique: Column, recall: Bools, true: Bools) -> AiuCounts:
+def count_aius(critique: Sequence[str] | npt.NDArray[np.object_], recall: Bools, true: Bools) -> AiuCounts:
     """Count AIU labels (N,) by critique; `recall`: whether an AIU counts for recall, otherwise precision."""
     names, codes = np.unique(np.array(critique, object).astype(str), return_inverse=True)
     precision_counts, recall_counts = (

@@ -3,25 +3,25 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import pandas as pd
 
 from core.labels import Scale
 from core.statistics import catalogue
 from core.statistics.data.arrays import Estimate, Ints
-from core.statistics.data.frames import By
-from core.statistics.data.label_table import (
-    LabelTable,
-    as_table,
-    number_by_appearance,
-    resampling_groups,
+from core.statistics.data.dataset import attributes_of, target_groups
+from core.statistics.data.frames import (
+    By,
+    find_pools,
+    pool_criteria,
+    pooled_scales,
     split_by_criterion,
-    split_table,
+    split_frame,
     target_codes,
-    with_pooled_criteria,
 )
-from core.statistics.data.ratings import Ratings, Scores, category_numbers
+from core.statistics.data.ratings import Ratings, category_numbers, ratings_of
 from core.statistics.data.sample import Sample
 from core.statistics.measures.agreement import (
     MAX_TABLE_CATEGORIES,
@@ -33,9 +33,6 @@ from core.statistics.measures.agreement import (
 from core.statistics.measures.pairwise import overlapping_pairs
 from core.statistics.reports import weight_distances
 from core.wording import join_notes
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # The intervals of one pair take 6 ms, those of 25 raters 2 s; the pairs of more raters have values only.
 MAX_PAIRS_WITH_INTERVALS = 300
@@ -77,11 +74,11 @@ class LabelGroup:
     criterion: str
     group: str
     scale: Scale
-    ratings: Ratings | Scores
+    ratings: Ratings
 
 
 def agreement_rows(
-    labels: "LabelTable | pd.DataFrame",
+    labels: pd.DataFrame,
     *,
     by: By,
     scales: Mapping[tuple[str, str], Scale],
@@ -96,10 +93,10 @@ def agreement_rows(
     scale are also pooled, as criterion "all". Kinds without a scale are left out, except aspect weights, which need
     none. `annotators`: whether intervals are for these annotators, or for others like them too.
     """
-    table = as_table(labels)
-    pooled, scales = (table, scales) if by == "criterion" else with_pooled_criteria(table, scales)
+    pools = [] if by == "criterion" else find_pools(labels, scales)
+    pooled = pd.concat([labels, pool_criteria(labels, pools)], ignore_index=True) if pools else labels
     rows: list[AgreementRow] = []
-    for whole in label_groups(pooled, by, scales):
+    for whole in label_groups(pooled, by, {**scales, **pooled_scales(pools)}):
         if by == "raters" and is_crowd(whole.ratings):
             rows += crowd_pair_rows(whole)
             continue
@@ -108,13 +105,12 @@ def agreement_rows(
                 agreement_row(group.kind, group.criterion, group.group, name, estimate)
                 for name, estimate in group_statistics(group, resamples, annotators).items()
             ]
-    return rows + weight_rows(table, by, resamples)
+    return rows + weight_rows(labels, by, resamples)
 
 
 def crowd_pair_rows(group: LabelGroup) -> Iterator[AgreementRow]:
     """Yield the rows of every two of many raters who share an item, in the order of their names, without intervals."""
     ratings = group.ratings
-    assert isinstance(ratings, Ratings)  # see `is_crowd`
     order = np.argsort(np.array(ratings.raters, object).astype(str), kind="stable")
     codes = ratings.codes[:, order]
     raters = [ratings.raters[place] for place in order]
@@ -139,7 +135,7 @@ def crowd_pair_rows(group: LabelGroup) -> Iterator[AgreementRow]:
 
 def group_statistics(group: LabelGroup, resamples: int, annotators: Annotators = "fixed") -> dict[str, Estimate]:
     """Estimate the statistics that apply to the group's scale."""
-    if isinstance(group.ratings, Scores):
+    if not group.scale.categories:
         found = estimate_score_statistics(group.ratings, resamples=resamples)
     else:
         names = catalogue.of_level(group.scale.level)
@@ -151,12 +147,12 @@ def group_statistics(group: LabelGroup, resamples: int, annotators: Annotators =
     return found | {name: replace(found[name], value=None, low=None, high=None, reason=ONE_ITEM) for name in single}
 
 
-def weight_rows(table: LabelTable, by: By, resamples: int) -> list[AgreementRow]:
+def weight_rows(frame: pd.DataFrame, by: By, resamples: int) -> list[AgreementRow]:
     """Return the agreement of aspect weights, which need no scale: distances, and Kendall's W."""
     rows = []
-    for (kind, criterion), labels in split_by_criterion(table):
+    for (kind, criterion), labels in split_by_criterion(frame):
         if kind == "aspect_weights":
-            for group, group_labels in split_table(labels, by):
+            for group, group_labels in split_frame(labels, by):
                 estimates = weight_distances.annotator_weight_statistics(group_labels, resamples=resamples)
                 rows += [agreement_row(kind, criterion, group, name, estimate) for name, estimate in estimates.items()]
     return rows
@@ -169,20 +165,19 @@ def agreement_row(kind: str, criterion: str, group: str, statistic: str, estimat
     return AgreementRow(kind, criterion, group, statistic, *ends, *counts, estimate.reason, estimate.effective)
 
 
-def label_groups(table: LabelTable, by: By, scales: Mapping[tuple[str, str], Scale]) -> Iterator[LabelGroup]:
+def label_groups(frame: pd.DataFrame, by: By, scales: Mapping[tuple[str, str], Scale]) -> Iterator[LabelGroup]:
     """Yield the labels of each kind, criterion and group; by raters those of all raters together."""
-    for (kind, criterion), labels in split_by_criterion(table):
+    for (kind, criterion), labels in split_by_criterion(frame):
         if (kind, criterion) in scales:
             scale = scales[kind, criterion]
-            for group, group_labels in split_table(labels, "all" if by == "raters" else by):
+            for group, group_labels in split_frame(labels, "all" if by == "raters" else by):
                 yield LabelGroup(kind, criterion, group, scale, ratings_from_labels(group_labels, scale))
 
 
-def is_crowd(ratings: Ratings | Scores) -> bool:
+def is_crowd(ratings: Ratings) -> bool:
     """Return whether the pairs of raters are too many for intervals, and their tables are small."""
     pairs = len(ratings.raters) * (len(ratings.raters) - 1) // 2
-    is_small = isinstance(ratings, Ratings) and len(ratings.categories) <= MAX_TABLE_CATEGORIES
-    return pairs > MAX_PAIRS_WITH_INTERVALS and is_small
+    return pairs > MAX_PAIRS_WITH_INTERVALS and 0 < len(ratings.categories) <= MAX_TABLE_CATEGORIES
 
 
 def rater_pairs(group: LabelGroup) -> Iterator[LabelGroup]:
@@ -195,28 +190,23 @@ def rater_pairs(group: LabelGroup) -> Iterator[LabelGroup]:
         yield LabelGroup(group.kind, group.criterion, f"{a} × {b}", group.scale, pair)
 
 
-def ratings_from_labels(labels: LabelTable, scale: Scale) -> Ratings | Scores:
+def ratings_from_labels(labels: pd.DataFrame, scale: Scale) -> Ratings:
     """Return the labels as an array of targets x raters."""
     targets = target_codes(labels)
-    groups = resampling_groups(labels, targets)
-    raters, values = labels["rater"], labels["value"]
-    ratings: Ratings | Scores
-    if scale.categories:
-        ratings = Ratings.from_rows(targets, raters, values, scale.categories, groups=groups)
-    else:
-        ratings = Scores.from_rows(targets, raters, values, groups=groups)
-    is_drawn = "weight" in labels and bool(labels["weight"].present().all())
+    n_targets = int(targets.max(initial=-1)) + 1
+    groups = target_groups(attributes_of(n_targets, [(labels, targets)]), n_targets)
+    ratings = ratings_of(labels, targets, n_targets, scale, groups)
+    is_drawn = "weight" in labels.columns and bool(labels["weight"].notna().all())
     return replace(ratings, sample=label_sample(labels, targets)) if is_drawn else ratings
 
 
-def label_sample(labels: LabelTable, targets: Ints) -> Sample:
+def label_sample(labels: pd.DataFrame, targets: Ints) -> Sample:
     """Return how the labelled targets were drawn, in order of first appearance, from columns of their rows.
 
     `stratum`, `weight`: how many targets each one stands for, and `size`: the targets of its stratum.
     """
-    _, first = np.unique(number_by_appearance(targets)[0], return_index=True)
-    strata, names = number_by_appearance(labels["stratum"].unified().codes[first])
-    weights, of_strata = (labels[name].array().astype(float)[first] for name in ("weight", "size"))
-    sizes = np.zeros(names.size)
-    sizes[strata] = of_strata
-    return Sample(strata, weights, sizes, np.ones(first.size), np.ones(first.size, bool))
+    first = labels.iloc[np.unique(targets, return_index=True)[1]]
+    strata, names = pd.factorize(first["stratum"])
+    sizes = np.zeros(len(names))
+    sizes[strata] = first["size"].to_numpy(float)
+    return Sample(strata, first["weight"].to_numpy(float), sizes, np.ones(len(first)), np.ones(len(first), bool))

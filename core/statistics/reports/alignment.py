@@ -13,7 +13,7 @@ from core.statistics.data.arrays import Bools, Codes, Estimate, Floats
 from core.statistics.data.dataset import BY_PEOPLE, Dataset, Frames, JudgeOpinions, source_mix
 from core.statistics.data.frames import ALL, as_text, select_rows
 from core.statistics.data.patterns import JudgedPatterns, Units, distinct_scores, judged_patterns
-from core.statistics.data.ratings import Ratings, mean_scores
+from core.statistics.data.ratings import Ratings, mean_scores, to_codes
 from core.statistics.measures import bias, causes, continuous, means
 from core.statistics.measures.alternative_annotator import (
     EPSILON,
@@ -109,15 +109,10 @@ def measure_estimates(
 def asked_patterns(dataset: Dataset, opinions: JudgeOpinions) -> JudgedPatterns:
     """Return the patterns of the targets that the judge was asked about."""
     asked = opinions.asked
-    ratings = dataset.ratings if asked.all() else dataset.ratings.select(items=asked)
-    if not isinstance(ratings, Ratings):
+    ratings = dataset.ratings if asked.all() else dataset.ratings.select(targets=asked)
+    if not ratings.categories:
         raise TypeError("a scale without categories has no categorical verdicts, see `score_statistics`")
     return judged_patterns(ratings, to_codes(opinions.values[asked]), to_codes(dataset.gold[asked]))
-
-
-def to_codes(values: Floats) -> Codes:
-    """Return category codes with nan as -1."""
-    return np.where(np.isnan(values), -1, values).astype(np.int16)
 
 
 def judge_measures(dataset: Dataset, patterns: JudgedPatterns) -> Iterator[Measure]:
@@ -436,7 +431,7 @@ class AlignmentRow:
 
 
 def alignment_rows(
-    frames: Frames, datasets: Sequence[Dataset], by: By = "all", *, resamples: int = 1000, wanted: Wanted = None
+    frames: Frames, datasets: Sequence[Dataset], by: By = "all", *, resamples: int = 1000
 ) -> list[AlignmentRow]:
     """Return how well each judge agrees with annotators, one row for each statistic.
 
@@ -449,12 +444,10 @@ def alignment_rows(
         for judge, opinions in dataset.judges.items():
             people = findings.repeated(judge)
             own = judge_findings.independent_of(dataset, people)
-            estimates = judge_statistics(own, opinions, EPSILON, resamples, wanted)
+            estimates = judge_statistics(own, opinions, EPSILON, resamples)
             caveat = f"without the labels of {list_names(people)}, which the judge repeats" if people else ""
             rows += [row.noted(caveat) for row in judge_rows(own, judge, estimates)]
-        rows += dawid_skene_rows(dataset) if wanted is None else []
-    if wanted is not None:
-        return rows
+        rows += dawid_skene_rows(dataset)
     rows += weight_distance_rows(frames.labels, frames.opinions, by, resamples)
     return rows + critique_rows(datasets, resamples)
 
@@ -540,7 +533,7 @@ def dawid_skene_rows(dataset: Dataset) -> list[AlignmentRow]:
     run; none that has a run or a rater in common with the judge itself.
     """
     ratings = dataset.ratings
-    if not isinstance(ratings, Ratings) or not len(ratings.items):
+    if not ratings.categories or not len(ratings.labels):
         return []
     rows = []
     fits: dict[tuple[str, ...], causes.Fit | None] = {}  # independent judges have the same panel
@@ -554,7 +547,7 @@ def dawid_skene_rows(dataset: Dataset) -> list[AlignmentRow]:
         raters, items = len(fit.confusion), int((opinions.values >= 0).sum())
         value = float(fit.accuracy[len(ratings.raters) + panel.index(judge)]) if items else None
         reason = notes.dawid_skene_caveats(raters, fit.converged)
-        estimate = Estimate(value, None, None, items, len(ratings.items), raters, 0, 0, reason)
+        estimate = Estimate(value, None, None, items, len(ratings.labels), raters, 0, 0, reason)
         named = {"dawid_skene_accuracy": estimate}
         rows += rows_from_estimates(judge, dataset.kind, dataset.criterion, dataset.group, named)
     return rows
@@ -562,11 +555,11 @@ def dawid_skene_rows(dataset: Dataset) -> list[AlignmentRow]:
 
 def fit_panel(ratings: Ratings, panel: Sequence[JudgeOpinions]) -> causes.Fit | None:
     """Fit the model to annotators and judges, in this order; None if no item has two of their labels."""
-    codes = np.column_stack([ratings.codes, *(to_codes(member.values) for member in panel)])
-    if (codes >= 0).sum(axis=1).max(initial=0) < 2:
+    labels = np.column_stack([ratings.labels, *(member.values for member in panel)])
+    if (~np.isnan(labels)).sum(axis=1).max(initial=0) < 2:
         return None
-    raters = tuple(map(str, range(codes.shape[1])))
-    return causes.fit_ratings(Ratings(ratings.items, raters, codes, ratings.categories))[0]
+    raters = tuple(map(str, range(labels.shape[1])))
+    return causes.fit_ratings(Ratings(raters, labels, ratings.categories))[0]
 
 
 def independent_judges(dataset: Dataset, judge: str) -> list[str]:

@@ -19,7 +19,7 @@ from core.statistics.data.arrays import Bools, Estimate, Floats, mean_of_defined
 from core.statistics.data.dataset import Dataset, Frames, JudgeOpinions, Strings, build_datasets
 from core.statistics.data.frames import as_text
 from core.statistics.data.patterns import JudgedPatterns, LabelRows, Units, group_indicator
-from core.statistics.data.ratings import Ratings
+from core.statistics.data.ratings import to_codes
 from core.statistics.measures import continuous, resampling
 from core.statistics.measures.pairwise import MIN_ITEMS_FOR_CORRELATION, MIN_ITEMS_FOR_INTERVAL
 from core.statistics.measures.resampling import Resampled, Statistic
@@ -30,7 +30,6 @@ from core.statistics.reports.alignment import (
     judge_statistics,
     reference_basis,
     reference_mix,
-    to_codes,
 )
 from core.wording import join_notes
 
@@ -332,7 +331,7 @@ def run_statistic(dataset: Dataset, opinions: JudgeOpinions, name: str) -> Stati
         return resampling.weighted_mean(np.isnan(opinions.values).astype(float), opinions.asked)
     if _correlation(name):
         return None if dataset.scale.level == "nominal" else _correlation_statistic(dataset, opinions, name)
-    if isinstance(dataset.ratings, Ratings):
+    if dataset.scale.categories:
         gold = np.where(opinions.asked, dataset.gold, np.nan)
         rows = LabelRows(np.where(opinions.asked[:, None], dataset.ratings.codes, -1), len(dataset.ratings.categories))
         units = Units(np.ones(gold.size))

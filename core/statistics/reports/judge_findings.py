@@ -200,7 +200,7 @@ def _effect(bias: Bias, choice: Floats, side: Floats, dataset: Dataset) -> SideE
 
 def _effect_beyond_labels(chose: Bools, side: Floats, used: Bools, dataset: Dataset) -> SideEffect | None:
     """Return the effect from the labels of several annotators; None if the reference is not mostly their majority."""
-    if not isinstance(dataset.ratings, Ratings):
+    if not dataset.scale.categories:
         return None
     majority, labels = consensus(dataset.ratings), dataset.to_numbers(dataset.labels)
     by_labels = (dataset.gold == majority) | (np.isnan(dataset.gold) & np.isnan(majority))
@@ -333,7 +333,7 @@ def find(dataset: Dataset, reference_annotator: str = "") -> Findings:
 
 def find_repeated(dataset: Dataset, reference_annotator: str = "") -> Findings:
     """Test every judge of a dataset with categories against every annotator."""
-    if not isinstance(dataset.ratings, Ratings):
+    if not dataset.scale.categories:
         return Findings(reference_annotator=reference_annotator)
     verdicts = {
         judge: np.where(opinions.asked & ~np.isnan(opinions.values), opinions.values, -1).astype(np.int16)
@@ -374,7 +374,7 @@ def with_independent_reference(dataset: Dataset, findings: Findings) -> Dataset:
 
 def independent_of(dataset: Dataset, people: Sequence[str]) -> Dataset:
     """Return the dataset without the labels of annotators, also in the reference if it is made of all labels."""
-    if not people or not isinstance(dataset.ratings, Ratings):
+    if not people or not dataset.scale.categories:
         return dataset
     others = replace(dataset, ratings=without_annotators(dataset.ratings, people))
     by_people = dataset.sources == BY_PEOPLE if dataset.adjudicated else np.ones(dataset.gold.size, bool)

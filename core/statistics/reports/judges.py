@@ -19,7 +19,6 @@ from core.statistics import notes
 from core.statistics.data.arrays import Bools, Codes, Estimate, Floats, mean_of_defined
 from core.statistics.data.dataset import Dataset, source_mix
 from core.statistics.data.patterns import JudgedPatterns, Units, distinct_scores, judged_patterns
-from core.statistics.data.ratings import Ratings
 from core.statistics.data.sample import Sample
 from core.statistics.measures import continuous
 from core.statistics.measures.alternative_annotator import EPSILON, MIN_ITEMS, human_ceiling, run_on_patterns
@@ -282,8 +281,6 @@ def rank_judges(
     dataset = judge_findings.with_independent_reference(dataset, findings)
     asked = dataset.subset(dataset.group, asked_targets(dataset))
     common = asked.subset(dataset.group, ~np.isnan(asked.gold))
-    assert isinstance(asked.ratings, Ratings)
-    assert isinstance(common.ratings, Ratings)
     constant = baselines(common)
     few = asked.sample is not None and asked.sample.has_few_labels(MIN_ITEMS)
     settings = Settings(abstentions, rule or Rule(), findings, constant[:1], resamples, few)
@@ -463,7 +460,6 @@ def verdict_codes(dataset: Dataset, judge: str, abstentions: Abstentions) -> Cod
 
 def patterns_of(dataset: Dataset, verdicts: Codes) -> JudgedPatterns:
     """Return the distinct rows of labels, verdict and reference, with "no verdict" as a further category."""
-    assert isinstance(dataset.ratings, Ratings)
     ratings = replace(dataset.ratings, categories=(*dataset.ratings.categories, "no verdict"))
     gold = np.where(np.isnan(dataset.gold), -1, dataset.gold).astype(np.int16)
     return judged_patterns(ratings, verdicts, gold)

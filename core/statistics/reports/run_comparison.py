@@ -12,7 +12,7 @@ import numpy as np
 
 from core.statistics.data.arrays import Bools, Estimate
 from core.statistics.data.dataset import Dataset
-from core.statistics.data.ratings import Ratings, Scores
+from core.statistics.data.ratings import Ratings
 from core.statistics.measures.agreement import estimate_score_statistics, estimate_statistics
 from core.statistics.measures.alternative_annotator import EPSILON
 from core.statistics.measures.comparison import Comparison, correct_comparisons
@@ -133,12 +133,9 @@ def _agreement(dataset: Dataset, first: str, second: str, resamples: int) -> dic
     both: Bools = np.asarray(~np.isnan(values).any(axis=1))
     if not both.any():
         return {}
-    ratings = dataset.ratings.select(items=both)
-    names = ("0", "1")
-    if isinstance(ratings, Scores):
-        scores = Scores(ratings.items, names, values[both], ratings.groups)
-        found = estimate_score_statistics(scores, resamples=resamples)
+    ratings = dataset.ratings.select(targets=both)
+    pair = Ratings(("0", "1"), values[both], ratings.categories, ratings.groups)
+    if not ratings.categories:
+        found = estimate_score_statistics(pair, resamples=resamples)
         return {name: found[name] for name in OF_SCORES}
-    codes = values[both].astype(np.int16)
-    pair = Ratings(ratings.items, names, codes, ratings.categories, ratings.groups)
     return estimate_statistics(pair, OF_CATEGORIES, resamples=resamples)

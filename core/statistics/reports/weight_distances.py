@@ -15,7 +15,6 @@ import numpy as np
 from core.aspects import Weights, has_other_total, in_percent, truncate_rankings
 from core.statistics.data import frames
 from core.statistics.data.arrays import Estimate, Floats, Ints
-from core.statistics.data.label_table import LabelTable, as_table, target_codes
 from core.statistics.measures.means import mean_estimate
 from core.statistics.measures.pairwise import (
     kendall_distance,
@@ -227,10 +226,9 @@ def _unit_weights(unit: WeightUnit) -> Iterator[tuple[str, bool, Weights]]:
 DISTANCE_NAMES = ("weights_distance", "rank_distance", "rank_distance_undefined_as_0")
 
 
-def annotator_weight_statistics(labels: "LabelTable | pd.DataFrame", *, resamples: int = 1000) -> dict[str, Estimate]:
+def annotator_weight_statistics(labels: "pd.DataFrame", *, resamples: int = 1000) -> dict[str, Estimate]:
     """Estimate the distances between every two annotators, and Kendall's W of all, averaged over items."""
-    table = as_table(labels)
-    by_target = weights_by_target(target_codes(table), table["rater"].tolist(), table["value"].tolist())
+    by_target = weights_by_target(frames.target_codes(labels), labels["rater"], labels["value"])
     shared = [by_rater for by_rater in by_target.values() if len(by_rater) > 1]
     matrices = [normalize_weights(weight_rows(list(by_rater.values()))) for by_rater in shared]
     distances = [

@@ -13,7 +13,7 @@ from pages.parts import live, numbers, permissions, resources, shell
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows
 from storage.reports import agreement, alignment, disagreements, references
-from storage.reports.alignment import AlignmentData, StudyOpinions
+from storage.reports.alignment import AlignmentData
 from storage.reports.judge_ranking import RankingQuery
 from storage.reports.systems import Choice
 from storage.studies import studies
@@ -109,35 +109,20 @@ def rerun_on_change(
 @st.cache_data(max_entries=32, show_spinner=False)
 def load_references(url: str, study_id: int, version: Version) -> dict[str, str]:
     """Return the references of a study with their titles at a version, the default first."""
-    debates = load_debates(url, study_id, opinion_version(version))
-    return {str(choice): choice.title for choice in resources.read(references.choices, study_id, debates)}
-
-
-@st.cache_data(max_entries=32, show_spinner=False)
-def load_debates(url: str, study_id: int, opinion_version: Version) -> list[str]:
-    """Return the runs that can be a reference at a version of the opinions."""
-    return resources.read(references.debate_runs, study_id)
+    return {str(choice): choice.title for choice in resources.read(references.choices, study_id)}
 
 
 @st.cache_resource(max_entries=3, show_spinner="Computing …")
 def load_data(url: str, study_id: int, version: Version, reference: str) -> AlignmentData:
     """Return labels, opinions and a reference at a version; cached and shared by all visitors, so do not modify."""
     study = resources.read(studies.by_id, study_id)
-    form, _, name = reference.partition(":")
-    opinions = load_opinions(url, study_id, opinion_version(version), name if form == "debate" else "", study)
-    return alignment.load_data(resources.engine(), study, reference, opinions)
+    return alignment.load_data(resources.engine(), study, reference)
 
 
 def opinion_version(version: Version) -> Version:
     """Return the part of a version that changes with opinions only: labels change far more often."""
     _, opinions, removals, _ = version
     return opinions, removals
-
-
-@st.cache_resource(max_entries=2, show_spinner="Loading the opinions …")
-def load_opinions(url: str, study_id: int, opinion_version: Version, left_out: str, _study: Study) -> StudyOpinions:
-    """Return the opinions of a study without a run at a version; shared by all visitors, so do not modify."""
-    return resources.read(alignment.load_judge_opinions, _study, left_out)
 
 
 @st.cache_data(max_entries=32, show_spinner="Measuring agreement …")

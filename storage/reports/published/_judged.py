@@ -89,7 +89,8 @@ def _alignment_rows(request: Request, kind: str, statistics: Mapping[str, str]) 
     data = replace(request.data, opinions=opinions[~opinions["judge"].isin(repeated)])
     single = [
         from_estimate(row.judge, row.criterion, statistics[row.statistic], row, weighted=True)
-        for row in alignment.wanted_rows(data, "criterion", statistics, resamples=request.resamples)
+        for row in alignment.measured_rows(data, "criterion", resamples=request.resamples)
+        if row.statistic in statistics
     ]
     return single + _rows_of_repeats(request, opinions, repeated, statistics)
 

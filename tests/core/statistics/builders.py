@@ -21,9 +21,8 @@ def ratings_from_rows(
 def ratings_from_codes(codes: np.ndarray, n_categories: int, groups: Sequence[str] | None = None) -> Ratings:
     """Return ratings from an array of codes, -1 missing."""
     return Ratings(
-        tuple(f"i{item}" for item in range(codes.shape[0])),
         tuple(f"r{rater}" for rater in range(codes.shape[1])),
-        codes.astype(np.int16),
+        np.where(codes < 0, np.nan, codes),
         tuple(range(1, n_categories + 1)),
         None if groups is None else tuple(groups),
     )

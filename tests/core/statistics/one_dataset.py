@@ -3,12 +3,11 @@
 import pandas as pd
 
 from core.labels import Scale
-from core.statistics.data.dataset import Dataset, align_rows, encode
+from core.statistics.data.dataset import Dataset, Frames, align
 
 
 def build_dataset(
     kind: str, criterion: str, scale: Scale, labels: pd.DataFrame, opinions: pd.DataFrame, gold: pd.DataFrame | None
 ) -> Dataset:
     """Align the rows of the three frames by target."""
-    encoded = encode(kind, criterion, scale, opinions)
-    return align_rows(labels, encoded, gold).dataset(encoded)
+    return align(Frames(labels, opinions, gold, {}), kind, criterion, scale)

@@ -98,29 +98,6 @@ def test_a_missing_verdict_is_a_tie_only_in_rows_named_so(
     assert with_ties.reason.startswith("no verdict is counted as a tie here")
 
 
-@pytest.mark.parametrize(("complete_judge", "alignments"), [("items of both", 1), ("another item", 2)])
-def test_labels_are_aligned_once_for_rows_with_and_without_ties_on_the_same_targets(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, complete_judge: str, alignments: int
-) -> None:
-    records = labelled_records("1122-", "11210")
-    item = "item 0" if complete_judge == "items of both" else "item 5"
-    records += [make_run("other"), make_trace(item, ("complete", "verdict", 1), run="other")]
-    if item == "item 5":
-        records += [ItemRecord(item=make_item(item)), make_label(1, item=item)]
-    study = import_study(engine, sorted(records, key=lambda record: isinstance(record, TraceRecord | LabelRecord)))
-    align, aligned = alignment.align, []
-
-    def count(*arguments: Any) -> Any:
-        aligned.append(arguments)
-        return align(*arguments)
-
-    monkeypatch.setattr(alignment, "align", count)
-    rows = alignment_of(engine, study)
-    assert len(aligned) == alignments
-    with_ties = find_row(rows, "j", "accuracy_gold_no_verdict_as_tie")
-    assert (with_ties.value, with_ties.items, find_row(rows, "j", "accuracy_gold").items) == (0.8, 5, 4)
-
-
 def test_a_judge_with_all_verdicts_has_no_rows_with_ties(engine: Engine) -> None:
     rows = alignment_of(engine, import_study(engine, labelled_records("1122", "1121")))
     assert not [row for row in rows if row.statistic.endswith(alignment.AS_TIE)]

@@ -6,7 +6,6 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import special, stats
 
 from core.labels import PREFERENCE, TRUTH, Scale
 from core.statistics.data import frames
@@ -14,12 +13,10 @@ from core.statistics.data.arrays import (
     chance_corrected,
     clipped_correlation,
     mean_of_defined,
-    normal_cdf,
-    normal_quantile,
     rescale,
-    students_t_cdf,
 )
-from core.statistics.data.ratings import Ratings, Scores
+from core.statistics.data.dataset import attributes_of, target_groups
+from core.statistics.data.ratings import Ratings, ratings_of
 from core.statistics.data.sample import Sample
 from tests.core.statistics.frames import make_frame
 
@@ -46,22 +43,6 @@ def test_the_mean_leaves_out_nan():
 
 
 # The distributions equal SciPy's, in the tails too: p-values come from there.
-
-
-@pytest.mark.parametrize("z", [-37.0, -12.5, -8.4, -3.0, -0.1, 0.0, 1.0, 5.0])
-def test_normal_probabilities_are_precise_in_the_tails(z):
-    assert normal_cdf(z) == pytest.approx(float(special.ndtr(z)), rel=1e-12, abs=0)
-    assert normal_cdf(z) > 0
-
-
-@pytest.mark.parametrize("probability", [1e-300, 1e-12, 0.025, 0.5, 0.975, 1 - 1e-12])
-def test_normal_quantiles(probability):
-    assert normal_quantile(probability) == pytest.approx(float(stats.norm.ppf(probability)), rel=1e-12, abs=1e-15)
-
-
-@pytest.mark.parametrize(("degrees", "t"), [(1, -40.0), (4.5, -2.0), (99, 0.0), (10_000, -20.0)])
-def test_probabilities_of_students_t(degrees, t):
-    assert students_t_cdf(degrees, t) == pytest.approx(float(stats.t.cdf(t, degrees)), rel=1e-9, abs=0)
 
 
 # Frames of labels: pooling, splitting, selection
@@ -101,58 +82,81 @@ def test_targets_of_several_frames_have_equal_numbers_in_columns_of_any_type(typ
     assert [numbers[code] for code in codes] == [0, 1, 2, 3, 1, 2]
 
 
-# Labels in long form as arrays
+def test_pooled_criteria_stay_one_target_each_and_are_resampled_with_their_item():
+    pools = frames.find_pools(LABELS, SCALES)
+    assert frames.pooled_scales(pools) == {("score", "all"): FIVE}
+    pooled = frames.pool_criteria(LABELS, pools)
+    assert pooled["value"].tolist() == [1, 2, 3] and set(pooled["criterion"]) == {"all"}
+    assert pooled["part"].tolist() == ["depth\n", "style\n", "style\np"]
+    targets = frames.target_codes(pooled)
+    assert targets.tolist() == [0, 1, 2]
+    assert target_groups(attributes_of(3, [(pooled, targets)]), 3) == ("i", "i", "j")
 
 
-def test_2_and_2_0_are_equal_and_true_is_not_1():
-    assert Ratings.from_rows(["x"], ["a"], [2.0], [1, 2]).codes.tolist() == [[1]]
-    with pytest.raises(ValueError, match="True is not on the declared scale"):
-        Ratings.from_rows(["x"], ["a"], [True], [1, 2])
-    with pytest.raises(ValueError, match="1 is not on the declared scale"):
-        Ratings.from_rows(["x"], ["a"], [1], [True, False])
+def test_a_document_is_the_group_of_its_items_and_another_item_its_own():
+    labels = LABELS.assign(group=["d", "d", None, None])
+    targets = frames.target_codes(labels)
+    assert target_groups(attributes_of(4, [(labels, targets)]), 4) == ("d", "d", "j", "j")
+    alone = LABELS.iloc[1:3]
+    assert target_groups(attributes_of(2, [(alone, frames.target_codes(alone))]), 2) is None
 
 
-def test_the_text_1_is_not_the_number_1():
-    with pytest.raises(ValueError, match="'1' is not on the declared scale"):
-        Ratings.from_rows(["x", "y"], ["a", "a"], [1, "1"], [1, 2])
+def test_rows_are_split_by_scenario_by_pair_or_not_at_all():
+    sizes = {by: [(name, len(rows)) for name, rows in frames.split_frame(LABELS, by)] for by in ("all", "raters")}
+    assert sizes == {"all": [("all", 4)], "raters": [("a × b", 4)]}
+    labels = LABELS.assign(scenario=["t", None, "s", "t"])
+    parts = [(name, rows["value"].tolist()) for name, rows in frames.split_frame(labels, "scenario")]
+    assert parts == [("s", [3]), ("t", [1, 1]), ("", [2])]
 
 
-def test_two_labels_of_one_rater_for_an_item_are_refused():
-    with pytest.raises(ValueError, match="two labels for the same item"):
-        Ratings.from_rows(["x", "x"], ["a", "a"], [1, 2], [1, 2])
+# Labels as an array
 
 
-def test_a_scale_that_repeats_a_category_is_refused():
-    with pytest.raises(ValueError, match="names a category twice"):
-        Ratings.from_rows(["x"], ["a"], [1], [1, 1.0])
+def read_labels(values: list[object], categories: tuple[object, ...], raters: str = "a", targets: str = "") -> Ratings:
+    """Return the array of labels; the targets are those of the letters, by default one each."""
+    frame = pd.DataFrame({"rater": list(raters), "value": pd.Series(values, dtype=object)})
+    codes = pd.factorize(np.array(list(targets or "".join(map(str, range(len(values))))), object))[0]
+    scale = Scale.model_construct(level="nominal", categories=categories)
+    return ratings_of(frame, codes.astype(np.int64), int(codes.max()) + 1, scale)
 
 
-def test_items_without_a_group_are_groups_of_their_own():
-    ratings = Ratings.from_rows(list("xyz"), ["a"] * 3, [1, 1, 1], [1], groups=["d", None, "d"])
-    assert ratings.groups == ("d", "(item 1)", "d")
-    assert Ratings.from_rows(["x"], ["a"], [1], [1], groups=[None]).groups is None
+def test_2_and_2_0_are_equal():
+    assert read_labels([2.0], (1, 2)).codes.tolist() == [[1]]
 
 
-def test_selections_apply_to_items_raters_and_groups():
-    ratings = Ratings.from_rows(list("xxyz"), list("abab"), [1, 2, 1, 2], [1, 2], groups=list("ddee"))
+@pytest.mark.parametrize(
+    ("values", "categories", "raters", "targets", "problem"),
+    [
+        ([True], (1, 2), "a", "", "True is not on the declared scale"),
+        ([1], (True, False), "a", "", "1 is not on the declared scale"),
+        ([1, "1"], (1, 2), "aa", "", "'1' is not on the declared scale"),
+        ([1, 2], (1, 2), "aa", "xx", "two labels for the same item"),
+        ([1], (1, 1.0), "a", "", "names a category twice"),
+    ],
+)
+def test_values_outside_the_scale_and_second_labels_are_refused(values, categories, raters, targets, problem):
+    with pytest.raises(ValueError, match=problem):
+        read_labels(values, categories, raters, targets)
+
+
+def test_selections_apply_to_targets_raters_and_groups():
+    ratings = replace(read_labels([1, 2, 1, 2], (1, 2), "abab", "xxyz"), groups=("d", "e", "e"))
     assert ratings.select(raters=["b"]).codes.tolist() == [[1], [-1], [1]]
     complete = ratings.complete()
-    assert (complete.items, complete.groups, complete.codes.tolist()) == (("x",), ("d",), [[0, 1]])
+    assert (complete.groups, complete.codes.tolist()) == (("d",), [[0, 1]])
 
 
-def test_drawn_items_that_every_rater_labelled_stand_for_their_whole_stratum():
-    """Two of three items of the first stratum, which has 9, and the only one of the second, which has 4."""
-    ratings = Ratings.from_rows(list("wwxxyzz"), list("abababa"), [1] * 7, [1])
+def test_drawn_targets_that_every_rater_labelled_stand_for_their_whole_stratum():
+    """Two of three targets of the first stratum, which has 9, and the only one of the second, which has 4."""
+    ratings = read_labels([1] * 7, (1,), "abababa", "wwxxyzz")
     strata, ones = np.array([0, 0, 0, 1]), np.ones(4)
     sample = Sample.of_labelled(strata, ones, ones.astype(bool), ones.astype(bool))
     drawn = replace(ratings, sample=replace(sample, weights=np.array([3.0, 3, 3, 4])))
     assert drawn.complete().sample.weights.tolist() == [4.5, 4.5, 4]
 
 
-def test_scores_are_read_as_numbers():
-    scores = Scores.from_rows(["x", "x", "y"], ["b", "a", "b"], [2.5, "3", None])
+def test_numbers_are_read_without_categories():
+    scores = read_labels([2.5, "3", None], (), "bab", "xxy")
     assert scores.raters == ("a", "b")
-    assert scores.values[0].tolist() == [3, 2.5]
-    assert np.isnan(scores.values[1]).all()
-    assert scores.complete().items == ("x",)
-    assert scores.select(raters=["b"]).values.shape == (2, 1)
+    assert scores.labels[0].tolist() == [3, 2.5] and np.isnan(scores.labels[1]).all()
+    assert len(scores.complete().labels) == 1

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.statistics.data import patterns
 from core.statistics.data.patterns import (
     Units,
     distinct_patterns,
@@ -25,7 +24,7 @@ def patterns_of_pairs(ratings):
 
 @given(generated_ratings(items=(2, 14)), st.integers(0, 2**32))
 def test_weighted_patterns_give_the_values_of_the_resampled_items(ratings, seed):
-    drawn = np.random.default_rng(seed).integers(0, len(ratings.items), len(ratings.items))
+    drawn = np.random.default_rng(seed).integers(0, len(ratings.codes), len(ratings.codes))
     resample = ratings_from_codes(ratings.codes[drawn], len(ratings.categories))
     numbers = category_numbers(ratings.categories)
     for make_patterns, order in ((count_patterns, sorted), (patterns_of_pairs, list)):
@@ -71,20 +70,6 @@ def test_groups_are_drawn_whole():
     for weights in units.resample_weights(50):
         assert (weights % 5 == 0).all()
         assert (weights.sum(axis=1) == 20).all()
-
-
-def test_estimates_are_equal_with_a_dense_and_a_sparse_table_of_clusters(monkeypatch):
-    rng = np.random.default_rng(0)
-    codes = rng.integers(-1, 3, (60, 3))
-    ratings = ratings_from_codes(codes, 3, [f"d{group}" for group in rng.integers(0, 20, 60)])
-
-    def estimates():
-        assert isinstance(distinct_patterns(ratings).units.clusters, np.ndarray) == (patterns.MAX_DENSE_CELLS > 0)
-        return agreement.estimate_statistics(ratings, agreement.catalogue.of_level("nominal"), resamples=100)
-
-    dense = estimates()
-    monkeypatch.setattr(patterns, "MAX_DENSE_CELLS", 0)
-    assert estimates() == dense
 
 
 def test_the_jackknife_leaves_out_each_item_once():

@@ -8,7 +8,7 @@ import pytest
 
 from core.labels import PREFERENCE
 from core.statistics.data.arrays import Estimate
-from core.statistics.data.dataset import Dataset, Frames, align, encode
+from core.statistics.data.dataset import Dataset, Frames, align
 from core.statistics.data.sample import Draw, Sample
 from core.statistics.measures.agreement import estimate_statistics
 from core.statistics.measures.designs import drawn_mean
@@ -40,9 +40,10 @@ def dataset(drawn: np.ndarray, probability: np.ndarray, *, design: bool = True) 
         stratum=np.where(disputed, "disputed", "agreed"), probability=probability(disputed),
         drawn=drawn(disputed), number=np.linspace(0.01, 0.99, N),
     )  # fmt: skip
-    encoded = encode("preference", "c", PREFERENCE, opinions.reset_index(drop=True).astype({"value": object}))
+    opinions = opinions.reset_index(drop=True).astype({"value": object})
     labels = pd.concat(people).reset_index(drop=True).astype({"value": object})
-    return align(Frames(labels, opinions, None, {}, design=draws if design else None), encoded).dataset(encoded)
+    frames = Frames(labels, opinions, None, {}, design=draws if design else None)
+    return align(frames, "preference", "c", PREFERENCE)
 
 
 def figures(of: Dataset) -> Mapping[str, Estimate]:
@@ -51,7 +52,7 @@ def figures(of: Dataset) -> Mapping[str, Estimate]:
     judge = of.judges["a"]
     statistics = verdict_statistics(of, judge, asked_patterns(of, judge), resamples=100)
     names = ("cohen_kappa_gold", "win_rate_1_people", "advantage_probability", "accuracy_gold")
-    labelled = of.ratings.select(items=(of.ratings.labels >= 0).any(axis=1))
+    labelled = of.ratings.select(targets=(of.ratings.labels >= 0).any(axis=1))
     agreement = estimate_statistics(labelled, ["fleiss_kappa", "percent", "krippendorff_alpha_nominal"], resamples=100)
     return {
         **{one.judge: one.accuracy for one in ranking.judges},

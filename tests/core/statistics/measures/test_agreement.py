@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.statistics import catalogue
-from core.statistics.data.ratings import Ratings, Scores
+from core.statistics.data.ratings import Ratings
 from core.statistics.measures import agreement
 from core.statistics.measures.agreement import (
     AS_SAMPLE,
@@ -34,7 +34,7 @@ def test_items_without_a_pair_of_labels_give_no_statistic_and_a_reason():
     estimate = estimate_statistic(ratings_from_codes(np.array([[0, -1], [-1, 1]]), 2), "percent")
     assert (estimate.value, estimate.items, estimate.items_total) == (None, 0, 2)
     assert "no item was labelled by two annotators" in estimate.reason
-    scores = Scores(("i",), ("a", "b"), np.array([[1.5, np.nan]]))
+    scores = Ratings(("a", "b"), np.array([[1.5, np.nan]]))
     assert {one.value for one in agreement.estimate_score_statistics(scores).values()} == {None}
 
 
@@ -87,7 +87,7 @@ def test_values_equal_those_of_each_pair_alone(missing):
     for number, (a, b) in enumerate(pairs.tolist()):
         both = (codes[:, [a, b]] >= 0).all(axis=1)
         assert shared[number] == both.sum()
-        alone = Ratings(tuple(map(str, range(both.sum()))), ("a", "b"), codes[both][:, [a, b]], categories)
+        alone = Ratings(("a", "b"), codes[both][:, [a, b]].astype(float), categories)
         for name, estimate in estimate_statistics(alone, ORDERED, resamples=0).items():
             value = values[ORDERED.index(name), number]
             if estimate.value is None:
@@ -135,7 +135,7 @@ def test_agreement_of_one_item_has_no_value_beyond_chance() -> None:
     from core.labels import PREFERENCE
     from core.statistics.reports.agreement import LabelGroup, group_statistics
 
-    one = Ratings(("i",), ("ann", "ben"), np.array([[1, 2]], np.int16), (0, 1, 2))
+    one = Ratings(("ann", "ben"), np.array([[1.0, 2.0]]), (0, 1, 2))
     found = group_statistics(LabelGroup("preference", "", "all", PREFERENCE, one), 100)
     assert found["percent"].value == 0
     for name in ("fleiss_kappa", "cohen_kappa", "krippendorff_alpha_nominal", "gwet_ac1"):

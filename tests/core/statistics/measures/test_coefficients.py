@@ -46,7 +46,7 @@ def test_fleiss_kappa_equals_statsmodels_without_missing_labels(ratings):
 def test_nominal_alpha_equals_nltk_with_missing_labels(ratings):
     triples = [
         (rater, item, int(code))
-        for item, row in zip(ratings.items, ratings.codes, strict=True)
+        for item, row in enumerate(ratings.codes)
         for rater, code in zip(ratings.raters, row, strict=True)
         if code >= 0
     ]

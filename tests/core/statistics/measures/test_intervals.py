@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from core.statistics.data.patterns import Units, group_indicator, merge_equal_rows
-from core.statistics.data.ratings import Scores, category_numbers
+from core.statistics.data.ratings import Ratings, category_numbers
 from core.statistics.measures import agreement, coefficients, resampling
 from core.statistics.measures.resampling import (
     NoInterval,
@@ -112,7 +112,7 @@ def test_ordinal_alpha_of_continuous_scores_near_one_has_no_interval():
     rng = np.random.default_rng(0)
     truth = rng.normal(size=300)
     values = np.column_stack([truth, truth + 0.01 * rng.normal(size=300)])
-    scores = Scores(tuple(map(str, range(300))), ("a", "b"), values)
+    scores = Ratings(("a", "b"), values)
     estimates = agreement.estimate_score_statistics(scores, resamples=200)
     alpha = estimates["krippendorff_alpha_ordinal"]
     assert alpha.value == pytest.approx(0.9999, abs=1e-4)

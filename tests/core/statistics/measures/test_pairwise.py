@@ -38,7 +38,7 @@ def test_cohens_kappa_equals_scikit_learn_on_the_declared_scale(ratings):
 def test_the_mean_over_rater_pairs_equals_nltk(ratings):
     triples = [
         (rater, item, int(code))
-        for item, row in zip(ratings.items, ratings.codes, strict=True)
+        for item, row in enumerate(ratings.codes)
         for rater, code in zip(ratings.raters, row, strict=True)
     ]
     task = AnnotationTask(data=triples)
