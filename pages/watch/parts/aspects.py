@@ -4,8 +4,10 @@ The judgements are computed from the stored turns by the protocol's own function
 """
 
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from core import aspects as aspect_math
@@ -20,7 +22,7 @@ from core.protocols.registry import PROTOCOLS
 from core.protocols.settings_file import validate_settings
 from core.statistics.reports.weight_distances import rank_distance
 from core.trace import Event, Turn
-from pages.parts import numbers, resources, shell
+from pages.parts import charts, colours, numbers, resources, shell
 from pages.parts.numbers import aspect_letter
 from pages.parts.text import escape_markdown, truncate
 from pages.watch.parts import turns
@@ -29,6 +31,8 @@ from storage.labels import labels
 from storage.runs import aspects as stored_aspects
 from storage.runs.traces import Trace
 
+# Pixels of the chart without its bars, and of a bar.
+BARS_HEIGHT, BAR_HEIGHT = 100, 46
 STEPS = {
     "aspects": "aspects",
     "weights": "weights",
@@ -82,9 +86,30 @@ def draw_judge(trace: Trace, judgement: Judgement, live: bool) -> None:
         listed = " · ".join(f"{weight:.3g}" for weight in stated.values())
         st.caption(f"The judge's weights sum to {sum(stated.values()):.4g} %: {listed}.")
     people_weights = load_people_weights(trace, judgement)
+    if judgement.weights is not None and judgement.complete:
+        draw_bars(judgement, judgement.weights, f"sums-{trace.id}-{judgement.judge}")
     draw_table(judgement, people_weights)
     if judgement.weights is not None and people_weights:
         draw_distances(judgement, judgement.weights, people_weights)
+
+
+def draw_bars(judgement: Judgement, weights: Weights, key: str) -> None:
+    """Draw a stacked bar for each response: its overall score, of which each aspect has weight x score."""
+    overalls = [aspect_math.overall_score(weights, scores) for scores in judgement.scores]
+    names = [f"Response {number}: {overall:.2f}" for number, overall in enumerate(overalls, 1)]
+    figure = go.Figure(layout={"barmode": "stack"})
+    for index, (aspect, weight) in enumerate(weights.items()):
+        parts = [weight * scores[aspect] / aspect_math.TOTAL for scores in judgement.scores]
+        name = escape(truncate(aspect, 60), quote=False)
+        hover = [f"{name}<br>{part:.2f}, weight {weight:.3g} %" for part in parts]
+        figure.add_bar(
+            x=parts, y=names, orientation="h", text=aspect_letter(index), textangle=0, hovertext=hover,
+            hoverinfo="text", marker={"color": colours.JUDGES[index % len(colours.JUDGES)]},
+        )  # fmt: skip
+    figure.update_yaxes(autorange="reversed")
+    title = "Overall score: weight × score of each aspect"
+    charts.apply_layout(figure, title, BARS_HEIGHT + BAR_HEIGHT * len(names))
+    charts.draw(figure, key, ", ".join(names), data=charts.ChartData(method="Scores of one trace"))
 
 
 def describe_flips(judgement: Judgement, aspect: str) -> str:
