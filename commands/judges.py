@@ -17,7 +17,6 @@ from core.wording import format_estimate
 with lazy_imports():
     from core.formats import html_report
     from core.formats import text as text_files
-    from core.statistics.reports import judge_findings
     from core.statistics.reports import judges as judge_rules
     from storage.db import connections
     from storage.reports import alignment as alignment_report
@@ -212,11 +211,7 @@ def slices(
         return rows, output.format_table(rows, "No saved slice.")
     data, query, measured = discordance.load_selected(engine, source, asked.selection())
     rows = discordance.table(discordance.report(data, query, measured))
-    unnamed = discordance.without_scenario(data, query)
-    sentences = [f"{judge}: {discordance.describe_unnamed(number)}" for judge, number in unnamed.items() if number]
-    return rows, "\n".join(
-        [output.format_table(rows, "No slice has five targets inside and outside of it."), *sentences]
-    )
+    return rows, output.format_table(rows, "No slice has five targets inside and outside of it.")
 
 
 @reads_study("criterion")
@@ -240,14 +235,6 @@ def biases(asked: Asked) -> output.Result:
     rows = judge_biases.table(found)
     sentences = [*asked.note(), judge_biases.sentence(asked.engine, asked.study, found)]
     return rows, "\n".join([*sentences, output.format_table(rows, "No bias can be tested.")])
-
-
-@reads_study("criterion", "scenario", "reference")
-def formats(asked: Asked) -> output.Result:
-    """Print how each judge's accuracy changes with the format of the criterion, from runs that differ in it only."""
-    found = judge_biases.formats_of_study(asked.engine, asked.study, asked.selection(), reference=asked.reference)
-    rows = judge_biases.format_table(found)
-    return rows, "\n".join([*asked.note(), judge_findings.summarize_formats(found), output.format_table(rows, "")])
 
 
 @reads_study("kind", "criterion", "reference")

@@ -613,7 +613,6 @@ def test_an_unknown_scenario_or_criterion_of_results_is_refused(run_with_sample)
         ("judges causes", "scenario"),
         ("judges slices", "criterion"),
         ("judges biases", "scenario"),
-        ("judges formats", "criterion"),
         ("people plan", "scenario"),
     ):
         result = run_with_sample(*command.split(), "--study", "tour", f"--{noun}", "nonsense")

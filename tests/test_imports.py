@@ -22,12 +22,22 @@ LARGE = (
 """The last two are modules of the project that take a tenth of a second: the clients of models, and all answers."""
 DEBATES = {"core.llm.client", "core.trace"}
 STORAGE = {"sqlalchemy", "sqlmodel"}
+FIGURES = {
+    "krippendorff",
+    "numpy",
+    "numpy.ma",
+    "pandas",
+    "pyarrow",
+    "scipy",
+    "scipy.sparse",
+    "scipy.special",
+    "tabulate",
+}
 ALLOWED = {
     "--help": set(),
     "data import": STORAGE | DEBATES,
     "runs start": STORAGE | DEBATES | {"aiohttp"},
-    "people agreement": STORAGE
-    | set("krippendorff numpy numpy.ma pandas pyarrow scipy scipy.sparse scipy.special tabulate".split()),
+    "people agreement": STORAGE | FIGURES,
     "server audit": STORAGE | {"tabulate"},
     "studies list": STORAGE | {"core.trace", "tabulate"},
 }

@@ -5,14 +5,13 @@ from functools import partial
 
 import streamlit as st
 
-from core.formats.tables import Column, Table, rows_csv
+from core.formats.tables import Table, rows_csv
 from core.statistics import catalogue
 from core.statistics.measures.agreement import MIN_RATERS
-from core.statistics.notes import FEW_ITEMS
 from core.statistics.reports.agreement import AgreementRow
 from core.wording import scenario_name
 from pages.label.parts import case_orders
-from pages.parts import charts, downloads, live, numbers, resources, shell, tables
+from pages.parts import charts, downloads, live, numbers, resources, shell
 from pages.parts.text import escape_markdown
 from pages.results import renderer
 from pages.results.parts import agreement_rows, alignment_data, alignment_rows, item_drilldown
@@ -21,14 +20,14 @@ from pages.results.parts.alignment_data import Version
 from pages.results.renderer import Cell, Intervals, Mark, Matrix, Result
 from storage.reports import agreement
 from storage.reports.agreement import AgreementReport, PanelReport, TagRow
-from storage.reports.opinions import RaterGroup, TargetNames, undecided_targets
+from storage.reports.opinions import RaterGroup
 from storage.studies import studies
 from storage.studies.studies import Study
 
 GROUPS: dict[str, RaterGroup] = {"People": "people", "Judges": "judges"}
 PAGE = "agreement"
 STAGES = {"": "", "first": "First opinions", "last": "Last opinions"}
-# Raters up to which the cells of pairs have texts, and more have a list of pairs beside them.
+# Raters up to which the cells of pairs have texts.
 FEW_RATERS = 8
 SERIES = (("", "circle"), ("Last opinions", "circle"), ("First opinions", "circle-open"))
 
@@ -49,14 +48,7 @@ def load_group(url: str, study_id: int, group: RaterGroup, version: Version, sca
     if group == "judges":
         return agreement.report(resources.engine(), study, "judges")
     overall, _ = alignment_data.load_agreement(url, study_id, version)
-    undecided = load_undecided(url, study_id, alignment_data.opinion_version(version))
-    return agreement.report(resources.engine(), study, "people", overall=overall, undecided=undecided)
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def load_undecided(url: str, study_id: int, opinion_version: Version) -> set[TargetNames]:
-    """Return the targets without a verdict at a version of the opinions; shared by all visitors, so do not modify."""
-    return resources.read(undecided_targets, study_id)
+    return agreement.report(resources.engine(), study, "people", overall=overall)
 
 
 def load_tags(study: Study, version: Version) -> list[TagRow]:
@@ -137,7 +129,7 @@ def draw_report(
     kind = query.kind
     choice = agreement_rows.statistics_for(report.scales.get((kind, query.criterion or "")))
     stage_figures = [figures for figures in panels if not figures.as_shown]
-    draw_headline(study, panels, report, query, choice)
+    draw_headline(panels, query, choice)
     if query.group == "people":
         draw_interval_note(study, stage_figures[-1], query, choice, version)
     by_scenario = len({row.group for row in stage_figures[-1].scenarios if row.kind == kind}) > 1
@@ -149,14 +141,7 @@ def draw_report(
     with left:
         draw_points(study, stage_figures, query, choice, by_scenario, version)
     with right:
-        with st.container(key="many_pairs" if many else None):  # a phone shows the list alone
-            draw_pairs(rows_by_stage, catalogue.name(choice.two_raters))
-        if many:
-            draw_pair_list(rows_by_stage[-1], catalogue.name(choice.two_raters))
-    for figures in stage_figures:
-        for note in figures.notes:
-            opinions = f"{STAGES[figures.stage]}: " if figures.stage else ""
-            st.markdown(f":material/balance: {opinions}{escape_markdown(note)}")
+        draw_pairs(rows_by_stage, catalogue.name(choice.two_raters))
     draw_table(stage_figures, query, choice, by_scenario)
 
 
@@ -176,14 +161,8 @@ def draw_interval_note(
     st.markdown(f"{agreement.INTERVALS_FOR['sample']} {escape_markdown(estimates)}.")
 
 
-def draw_headline(
-    study: Study,
-    panels: Sequence[PanelReport],
-    report: AgreementReport,
-    query: agreement.ItemQuery,
-    choice: StatisticChoice,
-) -> None:
-    """Draw `0.62 [0.51, 0.71]` with `120 items · 3 annotators · 94 % of labels collected`, once for each stage."""
+def draw_headline(panels: Sequence[PanelReport], query: agreement.ItemQuery, choice: StatisticChoice) -> None:
+    """Draw `0.62 [0.51, 0.71]` with `120 items · 3 annotators`, once for each stage."""
     kind, criterion = query.kind, query.criterion or ""
     rows = [
         (panel, row)
@@ -193,22 +172,12 @@ def draw_headline(
     stages = [(panel.stage, row) for panel, row in rows if not panel.as_shown]
     unit = "debate" if query.group == "judges" else alignment_rows.unit_name(kind, criterion)
     rater = "judge" if query.group == "judges" else "annotator"
-    share = None if query.group == "judges" else report.label_coverage.get((kind, criterion))
     for column, (stage, row) in zip(st.columns(max(2, len(stages))), stages, strict=False):
         with column, st.container(gap=None):
             heading = STAGES[stage] or escape_markdown(agreement_rows.criterion_name(criterion))
             st.markdown(f"{heading}: {catalogue.name(choice.many_raters)}")
             st.markdown(f"## {numbers.format_interval(row)}")
-            counts = f"{numbers.format_count(row.items, unit)} · {numbers.format_count(row.raters, rater)}"
-            if share is None:
-                st.caption(counts)
-            else:
-                collected = (
-                    f"Labels collected: this study asks for {numbers.format_count(study.rules.overlap, 'label')} of "
-                    "every target that has a label, and of every target for which a run has no verdict. The share is "
-                    "of these; further labels of a target do not raise it, and other targets are left out."
-                )
-                st.caption(f"{counts} · {100 * share:.0f} % of labels collected", help=collected)
+            st.caption(f"{numbers.format_count(row.items, unit)} · {numbers.format_count(row.raters, rater)}")
             if row.reason:
                 shell.draw_note(f"{heading}: {escape_markdown(row.reason)}")
     in_shown_order = [numbers.format_interval(row) for panel, row in rows if panel.as_shown]
@@ -280,26 +249,6 @@ def draw_pairs(rows_by_stage: Sequence[Mapping[tuple[str, str], AgreementRow]], 
         on_select=lambda: item_drilldown.select(raters=charts.clicked_point("pairs") or ()),
     )  # fmt: skip
     renderer.draw_chart(matrix, f"{title}: {alt}")
-
-
-def draw_pair_list(pairs: Mapping[tuple[str, str], AgreementRow], name: str) -> None:
-    """Draw the pairs of many raters, those that share the most targets first; a click selects the items of a pair."""
-    ordered, raters = agreement_rows.order_pairs(pairs), agreement_rows.rater_names(pairs)
-    few = sum(row.items < FEW_ITEMS for _, row in ordered)
-    st.caption(
-        f"{name} of {numbers.format_count(len(ordered), 'pair')} with a value, those that share the most targets (n) "
-        f"first, then the lowest. {few:,} share fewer than {FEW_ITEMS}: the values of single pairs are imprecise. "
-        "A × B: the numbers of the raters in the matrix."
-    )
-    columns = (
-        Column("A × B", lambda entry: tables.pair_numbers(entry[0], raters), "figure"),
-        Column("n", lambda entry: entry[1].items, "count"),
-        Column("Value", lambda entry: numbers.format_interval(entry[1]), "figure"),
-        Column("A", lambda entry: entry[0][0]),
-        Column("B", lambda entry: entry[0][1]),
-    )
-    table = Table("pair_list", ordered, columns, file_rows=())
-    renderer.draw_result(Result(tables=[table], on_click=lambda row, _: item_drilldown.select(raters=ordered[row][0])))
 
 
 def draw_table(

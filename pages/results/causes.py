@@ -31,8 +31,6 @@ from storage.studies.studies import Study
 
 # The targets, and one of their judges, "" if none has disagreements that can be divided.
 JudgeQuery = tuple[RankingQuery, str]
-# The slices of all judges, and the number of a judge's targets without a scenario.
-SlicesReport = tuple[list[SliceRow], int]
 # Judges with a sentence: the chart and the table have all.
 SENTENCES = 3
 # Pixels of a row with a bar.
@@ -152,35 +150,33 @@ def contentions_of(study: Study, data: AlignmentData) -> discordance.Contentions
     return opinions.once(data.opinions, "contentions", partial(resources.read, discordance.contentions, study.id))
 
 
-def compute_slices(study: Study, data: AlignmentData, query: JudgeQuery) -> SlicesReport:
-    """Return the slices of all judges, and how many targets of the judge have no scenario."""
-    rows = discordance.report(data, query[0], contentions_of(study, data))
-    return rows, discordance.without_scenario(data, query[0]).get(query[1], 0)
+def compute_slices(study: Study, data: AlignmentData, query: JudgeQuery) -> list[SliceRow]:
+    """Return the slices of all judges."""
+    return discordance.report(data, query[0], contentions_of(study, data))
 
 
-def show_slices(study: Study, data: AlignmentData, query: JudgeQuery, report: SlicesReport) -> Result | str:
+def show_slices(study: Study, data: AlignmentData, query: JudgeQuery, rows: list[SliceRow]) -> Result | str:
     """Return where a judge differs more often; a click on a row selects the slice."""
-    (_, judge), (rows, without_scenario) = query, report
+    judge = query[1]
     own = [row for row in rows if row.judge == judge]
     if not own:
         return "No slice has five targets inside and outside of it." if judge else NO_JUDGE
-    unnamed = f" {discordance.describe_unnamed(without_scenario)}" if without_scenario else ""
     return Result(
         title="Where does it differ more often?",
         headline=summarize(judge, own),
         caption="Targets are those with a verdict of the judge and a majority of people, one label included; for *not "
-        f"unanimous* those with two labels or more.{unnamed} Fisher's exact test, corrected "
+        "unanimous* those with two labels or more. Fisher's exact test, corrected "
         "by Benjamini and Hochberg's method over all judges. Click a row.",
         tables=[Table("slices", own, discordance.COLUMNS, discordance.table(rows))],
         on_click=open_slice(own),
     )
 
 
-def draw_slices(study: Study, data: AlignmentData, query: JudgeQuery, report: SlicesReport) -> None:
+def draw_slices(study: Study, data: AlignmentData, query: JudgeQuery, rows: list[SliceRow]) -> None:
     """Draw the targets of the chosen slice, the saved slices, and the comparison of two."""
     measured = contentions_of(study, data)
     draw_slice(study, query[1], partial(discordance.differing_targets, data, query[0], measured, query[1]))
-    found = list(dict.fromkeys(row.slice for row in report[0]))
+    found = list(dict.fromkeys(row.slice for row in rows))
     draw_save(study, found, chosen_slice())
 
     draw_comparison(study, data, query[0], measured, found)
@@ -291,20 +287,12 @@ def draw_rationales(study: Study, data: AlignmentData, query: JudgeQuery, report
 
 
 def show_request(study: Study, data: AlignmentData, query: JudgeQuery, found: list[JudgeErrors]) -> Result | str:
-    """Return the present estimate, and that at the last request of more labels."""
+    """Return how many targets are offered for one more label."""
     if not query[1]:
         return NO_JUDGE
     errors = next(errors for errors in found if errors.judge == query[1])
-    before = resources.read(judge_errors.last_request, study.id, errors.judge, query[0])
-    earlier = ""
-    if before is not None:
-        at, number, estimate = before
-        text = f"At the request of one more label of {format_count(number, 'target')}, {at:%Y-%m-%d %H:%M} UTC"
-        earlier = f"{text}: {escape_markdown(estimate)}"
     return Result(
         title=f"The most informative: {format_count(len(errors.uncertain), 'target')}",
-        headline=f"Now: {errors.sentence}" if earlier else "",
-        caption=earlier,
         remark="One more label of these tells most about the causes: the chances of the three are closest to even.",
     )
 

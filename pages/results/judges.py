@@ -17,7 +17,7 @@ from core.wording import equate_p
 from pages.parts import charts, numbers, resources, shell
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, alignment_rows, item_drilldown, judge_charts
-from pages.results.renderer import MAX_CELL_TEXT, Cell, Drawn, Matrix, Result, Section, draw_sections
+from pages.results.renderer import MAX_CELL_TEXT, Cell, Matrix, Result, Section, draw_sections
 from storage.reports import judge_costs, judge_ranking, label_plans
 from storage.reports.alignment import AlignmentData
 from storage.reports.chosen_labels import ALL_TARGETS
@@ -110,7 +110,7 @@ def why_unranked(data: AlignmentData, query: RankingQuery, report: JudgeReport |
 
 
 def show_accuracy(study: Study, data: AlignmentData, query: RankingQuery, report: JudgeReport | None) -> Result | str:
-    """Return the recommendations, the accuracies and the coverages."""
+    """Return the recommendations and the accuracies."""
     if reason := why_unranked(data, query, report):
         return reason
     assert report is not None
@@ -122,13 +122,11 @@ def show_accuracy(study: Study, data: AlignmentData, query: RankingQuery, report
         for row, record in zip(rows, judge_ranking.table(report), strict=True)
     ]
     files = charts.ChartData(printed, judge_ranking.describe_method(report), "targets")
-    coverage = judge_charts.coverage_figure(ranking)
-    alt = "Accuracy of each judge against its coverage"
     return Result(
         headline=rules.recommend(ranking),
         warning=warn(data, report),
         caption="\n\n".join(describe(data, query, report)),
-        figures=[judge_charts.accuracy_chart(ranking, files), Drawn("coverage", coverage, alt, data=files)],
+        figures=[judge_charts.accuracy_chart(ranking, files)],
         notes=describe_decisions(ranking),
         tables=[Table("judges", rows, (*judge_ranking.COLUMNS, *judge_ranking.LAST_COLUMNS))],
     )

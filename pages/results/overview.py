@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from core.statistics import catalogue
@@ -14,7 +13,7 @@ from pages.label.parts import case_orders
 from pages.parts import charts, live, numbers, permissions, resources, shell, tour
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, alignment_data, judge_charts
-from pages.results.renderer import Drawn, Intervals, Mark, draw_chart
+from pages.results.renderer import Intervals, Mark, draw_chart
 from storage.accounts.access import Permission
 from storage.labelling import home
 from storage.reports import overview
@@ -31,8 +30,8 @@ ALIGNMENT: shell.Link = ("results/alignment.py", "Alignment", ":material/query_s
 PAGE = "overview"
 AGREEMENT: shell.Link = ("results/agreement.py", "Agreement", ":material/monitoring:")
 
-# The agreement of each kind and criterion, the number of open adjudications, and the labels of each day.
-People = tuple[list[AgreementRow], int, dict[str, int]]
+# The agreement of each kind and criterion, and the number of open adjudications.
+People = tuple[list[AgreementRow], int]
 # Judges that the chart has: the page fits a screen.
 MAX_JUDGES = 6
 
@@ -41,9 +40,8 @@ def load_people(study: Study, version: alignment_data.Version) -> People:
     """Return what the page shows of people at a version."""
     url = str(resources.engine().url)
     scales = resources.read(case_orders.scales_key, study.id)
-    by_day = resources.read(overview.labels_by_day, study.id)
     cases = case_orders.at_version(url, study.id, version, scales).undecided
-    return overview.agreement(alignment_data.load_agreement(url, study.id, version)), cases, by_day
+    return overview.agreement(alignment_data.load_agreement(url, study.id, version)), cases
 
 
 def draw_page(study: Study) -> None:
@@ -80,7 +78,7 @@ def draw_page(study: Study) -> None:
         draw_card(study, "Judges", judge_sentences(counts, leaders), links, judge_charts_of(leaders))
     links = [AGREEMENT, *([ADJUDICATE] if cases else [])] if counts.labels else [LABEL]
     with right:
-        draw_card(study, "People", people_sentences(counts, *people[:2]), links, people_charts(people))
+        draw_card(study, "People", people_sentences(counts, *people), links, people_charts(people[0]))
 
 
 def load_counts(study: Study) -> StudyCounts:
@@ -165,7 +163,7 @@ def people_size(counts: StudyCounts) -> str:
     )
 
 
-def judge_charts_of(leaders: Leaders | str) -> list[Intervals | Drawn]:
+def judge_charts_of(leaders: Leaders | str) -> list[Intervals]:
     """Return the accuracies of the judges with the human ceiling, the best first; a click opens the judge."""
     if isinstance(leaders, str):
         return []
@@ -176,10 +174,8 @@ def judge_charts_of(leaders: Leaders | str) -> list[Intervals | Drawn]:
     return [replace(chart, name="best_judges", on_select=partial(open_clicked, "best_judges", JUDGES[0], "judge"))]
 
 
-def people_charts(people: People) -> list[Intervals | Drawn]:
-    """Return the agreement on each criterion, and the labels of each day."""
-    rows, _, by_day = people
-    drawn: list[Intervals | Drawn] = []
+def people_charts(rows: Sequence[AgreementRow]) -> list[Intervals]:
+    """Return the agreement on each criterion."""
     marks = [
         Mark.of(
             agreement_rows.criterion_name(row.criterion), row, catalogue.name(row.statistic),
@@ -188,23 +184,12 @@ def people_charts(people: People) -> list[Intervals | Drawn]:
         for row in rows[:MAX_JUDGES]
         if row.value is not None
     ]  # fmt: skip
-    if marks:
-        series = [(name, "circle") for name in dict.fromkeys(mark.series for mark in marks)]
-        opens = partial(open_clicked, "agreement_of_people", AGREEMENT[0], "criterion")
-        title, axis = "Agreement of the annotators", "Value and 95 % interval"
-        drawn.append(Intervals("agreement_of_people", title, axis, series, marks, on_select=opens))
-    if len(by_day) > 1:
-        drawn.append(Drawn("labels_by_day", day_figure(by_day), "Labels of each day"))
-    return drawn
-
-
-@charts.built_once
-def day_figure(by_day: dict[str, int]) -> go.Figure:
-    """Return the labels of each day as bars."""
-    colour = charts.accent_colour()
-    figure = go.Figure(go.Bar(x=list(by_day), y=list(by_day.values()), marker={"color": colour}))
-    figure.update_yaxes(title="Labels", showgrid=True)
-    return charts.apply_layout(figure, "Labels of each day (UTC)", 190)
+    if not marks:
+        return []
+    series = [(name, "circle") for name in dict.fromkeys(mark.series for mark in marks)]
+    opens = partial(open_clicked, "agreement_of_people", AGREEMENT[0], "criterion")
+    title, axis = "Agreement of the annotators", "Value and 95 % interval"
+    return [Intervals("agreement_of_people", title, axis, series, marks, on_select=opens)]
 
 
 def open_clicked(chart: str, script: str, parameter: str) -> None:
@@ -241,7 +226,7 @@ def draw_card(
     title: str,
     sentences: Sequence[str],
     links: Sequence[shell.Link],
-    figures: Sequence[Intervals | Drawn] = (),
+    figures: Sequence[Intervals] = (),
 ) -> None:
     """Draw a title, its sentences and charts, and links to pages of the study."""
     with st.container(border=True):

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from io import StringIO
-from math import ceil
 from operator import itemgetter
 
 import plotly.graph_objects as go
@@ -87,13 +86,7 @@ def show_signals(report: policy.PolicyReport) -> Result:
     calibrations = policy.calibration_rows(report.parts)
     return Result(
         title="Do the signals tell right verdicts from wrong ones?",
-        caption="A bin has equally many labels. AUROC 0.5: the signal tells nothing. Any signal gives a valid promise; "
-        "a better one accepts more.",
-        figures=[
-            reliability_chart(part, place)
-            for place, part in enumerate(report.parts)
-            if part.signal in part.calibrations
-        ],
+        caption="AUROC 0.5: the signal tells nothing. Any signal gives a valid promise; a better one accepts more.",
         tables=[Table("signals", calibrations, CALIBRATION_COLUMNS, calibrations)],
     )
 
@@ -108,10 +101,7 @@ def risk_chart(report: policy.PolicyReport, place: int) -> Drawn:
     chosen = part.curve.chosen if report.state is policy.State.accept else None
     figure = risk_figure(part.curve.points, chosen, report.query.risk, part.curve.verdicts, part.judge)
     rows = [row for row in policy.curve_rows(report) if row["judge"] == part.judge]
-    return Drawn(
-        key, figure, policy.describe(report), data=charts.ChartData(rows, METHOD, "labels"),
-        on_select=partial(select_point, key),
-    )  # fmt: skip
+    return Drawn(key, figure, policy.describe(report), data=charts.ChartData(rows, METHOD, "labels"))
 
 
 @charts.built_once
@@ -124,7 +114,7 @@ def risk_figure(
         observed = f"{point.errors:,} of {numbers.format_count(point.labelled, 'label')} differ"
         accepted = numbers.format_count(point.accepted, "verdict")
         lines = (f"confidence from {point.threshold:.3g}", accepted, observed, f"bound {point.upper:.3f}")
-        return charts.Point(point.accepted / verdicts, value, lines, opens=point.upper)
+        return charts.Point(point.accepted / verdicts, value, lines)
 
     accent = charts.accent_colour()
     bounds, observed = ([place(one, getattr(one, name)) for one in points] for name in ("upper", "risk"))
@@ -145,40 +135,6 @@ def risk_figure(
     figure.update_xaxes(title="Coverage: verdicts at or above the threshold", range=[0, 1.02], tickformat=".0%")
     figure.update_yaxes(title="Risk", range=[0, top], tickformat=".0%")
     return charts.apply_layout(figure, f"Risk of {judge} by coverage", 340, legend=True)
-
-
-def select_point(key: str) -> None:
-    """Promise the bound of the clicked point."""
-    upper = charts.clicked_point(key)
-    if upper is not None:
-        steps = ceil(round(100 * float(upper) / RISK_STEP, 6))
-        st.session_state["risk"] = min(max(RISK_STEP * steps, LEAST_RISK), MOST_RISK)
-        close()
-
-
-def reliability_chart(part: policy.JudgePart, place: int) -> Drawn:
-    """Return the share of right verdicts by confidence."""
-    found = part.calibrations[part.signal]
-    rows = [{"confidence": one.confidence, "correct": one.correct, "n": one.labels} for one in found.bins]
-    values = tuple((one.confidence, one.correct, one.labels) for one in found.bins)
-    figure = reliability_figure(values, f"{part.judge}: {part.signal.words}")
-    return Drawn(
-        f"reliability_{place}", figure, "Reliability", data=charts.ChartData(rows, "Bins of equal size", "labels")
-    )
-
-
-@charts.built_once
-def reliability_figure(values: Sequence[tuple[float, float, int]], name: str) -> go.Figure:
-    """Return the figure; on the diagonal the confidence is the share of right verdicts."""
-    points = []
-    for confidence, correct, labels in values:
-        lines = (f"confidence {confidence:.2f}", f"right {correct:.2f}", numbers.format_count(labels, "label"))
-        points.append(charts.Point(confidence, correct, lines))
-    figure = go.Figure(charts.scatter(points, charts.accent_colour(), "lines+markers"))
-    figure.add_shape(type="line", x0=0, y0=0, x1=1, y1=1, line={"color": charts.GREY, "dash": "dash"})
-    figure.update_xaxes(title="Mean confidence", range=[0, 1.02])
-    figure.update_yaxes(title="Share of right verdicts", range=[0, 1.02])
-    return charts.apply_layout(figure, f"Reliability of {name}", 300)
 
 
 # The piles.

@@ -220,8 +220,6 @@ REVEAL = "reveal"
 COUNTS = "counts"
 # The study of a trace, or the one that once had a name, before the role in it is checked.
 STUDY = "study"
-# The requests of labels in the audit log.
-LABEL_REQUESTS = "label requests"
 RESULTS = frozenset({"view", "export", "run", "edit", IMPORT})
 JUDGED = RESULTS | {"adjudicate", TASK, REVEAL}
 # Table -> permissions and purposes of which one is needed to read it.
@@ -241,7 +239,7 @@ READ_PERMISSIONS: Mapping[str, frozenset[str]] = {
     "variant": RESULTS,
     "held_out_use": RESULTS,
     "criterion_version": RESULTS,
-    "audit": frozenset({"manage", STUDY, LABEL_REQUESTS}),
+    "audit": frozenset({"manage", STUDY}),
 }
 # Tables of which a query must name the study, unless it is an administrator's.
 OF_ONE_STUDY = frozenset({"audit"})

@@ -5,7 +5,7 @@ Below them are the items from which a statistic is computed, with every rater's 
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -31,11 +31,9 @@ from storage.reports.opinions import (
     RaterGroup,
     RaterPanel,
     Scales,
-    TargetNames,
     find_scales,
     judge_panels,
     opinion_frame,
-    undecided_targets,
 )
 from storage.studies import items
 from storage.studies.studies import Study
@@ -49,16 +47,10 @@ if TYPE_CHECKING:
 TARGET_KEY = ("kind", "criterion", "item", "part")
 DRAW_KEYS = ("stratum", "weight", "size")
 NOT_DRAWN = ("", 0.0, 0.0)
-HIGH_AGREEMENT = 0.8
-LOW_KAPPA = 0.4
 INTERVALS_FOR: Mapping[Annotators, str] = {
     "fixed": "Intervals are for these annotators on other items: other annotators are not taken into account.",
     "sample": "Intervals are for other items and for other annotators like these.",
 }
-# A note explains prevalence if the percentage is high, Fleiss' kappa is low, and AC1 is higher by this margin.
-AC1_MARGIN = 0.3
-# Minimum share of a value for "nearly all" instead of "most" in a note.
-NEARLY_ALL = 0.8
 
 
 @dataclass(frozen=True)
@@ -72,7 +64,6 @@ class PanelReport:
     overall: tuple[AgreementRow, ...]
     scenarios: tuple[AgreementRow, ...] = ()
     pairs: tuple[AgreementRow, ...] = ()
-    notes: tuple[str, ...] = ()
 
     def rows(self) -> Iterator[AgreementRow]:
         """Yield all rows, with the panel's name in their groups."""
@@ -90,8 +81,6 @@ class AgreementReport:
     panels: tuple[PanelReport, ...]
     scales: Mapping[tuple[str, str], Scale]
     """By (kind, criterion); criterion "all" if criteria are pooled."""
-    label_coverage: Mapping[tuple[str, str], float]
-    """The share of requested labels of the annotators that exist, by (kind, criterion); empty for judges."""
     unmeasured: tuple[str, ...]
     """Kinds that were labelled or judged, and have no scale for which a statistic is defined."""
 
@@ -147,24 +136,18 @@ def report(
     *,
     resamples: int = 1000,
     overall: Sequence[AgreementRow] | None = None,
-    undecided: Collection[TargetNames] | None = None,
 ) -> AgreementReport:
     """Return the agreement of the annotators ("people") or of the judges, overall and split.
 
-    `overall` are the annotators' rows of `annotator_agreement`, and `undecided` those of `undecided_targets`, if
-    the caller has them.
+    `overall` are the annotators' rows of `annotator_agreement`, if the caller has them.
     """
     with connections.reading(engine) as session:
         panels = [_drawn_panel(session, study)] if group == "people" else judge_panels(session, study)
         scales = find_scales(session, study, [panel.values for panel in panels])
-        coverage: Mapping[tuple[str, str], float] = {}
-        if group == "people":
-            undecided = undecided_targets(session, study.id) if undecided is None else undecided
-            coverage = label_coverage(panels[0].values, undecided, study.rules.overlap)
     reports = tuple(_report_panel(panel, scales, resamples, overall) for panel in panels)
     kinds = {str(kind) for panel in panels for kind in panel.values["kind"].unique()}
     measured = {row.kind for panel in reports for row in panel.overall}
-    return AgreementReport(reports, _declared(panels, scales), coverage, tuple(sorted(kinds - measured)))
+    return AgreementReport(reports, _declared(panels, scales), tuple(sorted(kinds - measured)))
 
 
 def describe_unmeasured(kinds: Sequence[str]) -> str:
@@ -196,7 +179,7 @@ def _report_panel(
         return report
     scenarios = tuple(measure_panel(panel, "scenario", scales, resamples))
     pairs = tuple(measure_panel(panel, "raters", scales, resamples))
-    return replace(report, scenarios=scenarios, pairs=pairs, notes=tuple(prevalence_notes(panel, rows, scenarios)))
+    return replace(report, scenarios=scenarios, pairs=pairs)
 
 
 def _group_name(panel: RaterPanel | PanelReport, group: str, by: By) -> str:
@@ -286,60 +269,6 @@ def _statistics(
         elif by_name is not None:
             rows.append(by_name.noted("speakers without a name are left out"))
     return rows
-
-
-def label_coverage(
-    values: pd.DataFrame, undecided: Collection[TargetNames], overlap: int
-) -> dict[tuple[str, str], float]:
-    """Return (kind, criterion) -> existing labels / wanted labels, 0 to 1.
-
-    `overlap` labels are wanted of every target that has one, and of the undecided ones, those on which the judges ended
-    without a verdict. Criterion "all" is the share over a kind.
-    """
-    given: Counter[TargetNames] = Counter(
-        zip(values["kind"], values["criterion"], values["item"], values["part"], strict=True)
-    )
-    existing: Counter[tuple[str, str]] = Counter()
-    wanted: Counter[tuple[str, str]] = Counter()
-    for kind, criterion, item, part in given.keys() | set(undecided):
-        for key in {(kind, ALL), (kind, criterion)}:
-            existing[key] += min(given[kind, criterion, item, part], overlap)
-            wanted[key] += overlap
-    return {key: existing[key] / wanted[key] for key in wanted}
-
-
-def prevalence_notes(
-    panel: RaterPanel, overall: Sequence[AgreementRow], scenarios: Sequence[AgreementRow]
-) -> Iterator[str]:
-    """Yield a sentence for each low kappa that comes from nearly all raters choosing the same value."""
-    for rows, by in ((overall, "all"), (scenarios, "scenario")):
-        statistics: dict[tuple[str, str, str], dict[str, float]] = {}
-        for row in rows:
-            if row.value is not None:
-                statistics.setdefault((row.kind, row.criterion, row.group), {})[row.statistic] = row.value
-        pooled_kinds = {kind for kind, criterion, _ in statistics if criterion == ALL}
-        for (kind, criterion, group), values in statistics.items():
-            scenario = group if by == "scenario" else None
-            if _has_prevalence(values) and (criterion == ALL or kind not in pooled_kinds):
-                yield _prevalence_note(panel, kind, criterion, scenario, values)
-
-
-def _has_prevalence(values: Mapping[str, float]) -> bool:
-    percent, kappa, ac1 = (values.get(name, np.nan) for name in ("percent", "fleiss_kappa", "gwet_ac1"))
-    return percent >= HIGH_AGREEMENT and kappa < LOW_KAPPA and ac1 - kappa >= AC1_MARGIN
-
-
-def _prevalence_note(
-    panel: RaterPanel, kind: str, criterion: str, scenario: str | None, values: Mapping[str, float]
-) -> str:
-    rows = select_rows(panel.values, kind, None if criterion == ALL else criterion, scenario)
-    (value, count), *_ = Counter(rows["value"].tolist()).most_common(1)
-    place = ", ".join(filter(None, ("" if criterion == ALL else criterion, scenario))) or "Overall"
-    most = "nearly all" if count >= NEARLY_ALL * len(rows) else "most"
-    return (
-        f"{place}: {100 * values['percent']:.0f} % agreement but kappa {values['fleiss_kappa']:.2f}: {most} chose "
-        f"{value} (prevalence). AC1 {values['gwet_ac1']:.2f}."
-    )
 
 
 # Tags in the reasons of labels, such as "#length": a taxonomy with the annotators' agreement on each tag.

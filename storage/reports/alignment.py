@@ -300,6 +300,11 @@ def _examples(opinions: pd.DataFrame) -> pd.DataFrame:
     return decided[~decided[["kind", "criterion"]].assign(type=types, value=answers).duplicated()]
 
 
+def named_opinions(session: Session, study_id: int) -> pd.DataFrame:
+    """Return the opinions of a study with the names of their judges."""
+    return _with_judge_names(session, study_id, categorical_opinions(session, study_id))
+
+
 def _with_judge_names(session: Session, study_id: int, opinions: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each judge and target; a verdict replaces a last opinion of the same judge."""
     if opinions.empty:

@@ -17,7 +17,7 @@ from core.statistics.data.dataset import Dataset, Strings
 from core.statistics.measures.means import selected_groups
 from core.statistics.reports.judge_findings import Slice, SliceRow, correct_slices, slice_rows
 from core.statistics.reports.judges import comparable_judges
-from core.wording import format_count, report_criterion, scenario_name, scenario_of_name
+from core.wording import report_criterion, scenario_name, scenario_of_name
 from storage.db import connections
 from storage.db.tables import OpinionRow, TargetRow, TraceRow
 from storage.reports import judge_ranking
@@ -69,24 +69,6 @@ def contentions(session: Session, study_id: int) -> Contentions:
     for criterion, trace, value in session.execute(of_criteria):
         by_criterion[report_criterion(criterion)][trace] = value or 0.0
     return Contentions({trace: value or 0.0 for trace, value in session.execute(of_traces)}, by_criterion)
-
-
-def without_scenario(data: AlignmentData, query: RankingQuery) -> dict[str, int]:
-    """Return the number of each judge's compared targets without a scenario; 0 if none has one."""
-    dataset = find_dataset(data, query)
-    if dataset is None:
-        return {}
-    unnamed = np.asarray(dataset.scenario == "")
-    if unnamed.all():
-        unnamed[:] = False
-    return {
-        judge: int(unnamed[compare_with_people(dataset, judge).places].sum()) for judge in comparable_judges(dataset)
-    }
-
-
-def describe_unnamed(number: int) -> str:
-    """Return how many targets have no scenario, as a sentence."""
-    return f"{format_count(number, 'target')} without a scenario: outside of the slice of every scenario."
 
 
 def report(

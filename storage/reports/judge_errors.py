@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
 
 import numpy as np
@@ -20,8 +19,7 @@ from core.statistics.measures.planning import entropy
 from core.statistics.reports.judge_findings import describe_dependence, without_annotators
 from core.wording import format_percent, join_notes, list_names
 from storage.db import audit
-from storage.db.audit import Action, Filter
-from storage.db.guards import LABEL_REQUESTS, reading_for
+from storage.db.audit import Action
 from storage.labelling import claims
 from storage.labels import targets
 from storage.reports import judge_ranking
@@ -139,28 +137,14 @@ def informative(data: AlignmentData, query: RankingQuery, errors: JudgeErrors, v
 def request_labels(
     session: Session, study_id: int, wanted: Sequence[Target], errors: JudgeErrors, query: RankingQuery
 ) -> int:
-    """Ask for one more label of each target, and record the present estimate; returns how many targets that are."""
+    """Ask for one more label of each target; returns how many targets that are."""
     ids = targets.get_or_create_ids(session, study_id, wanted)
     claims.request_labels(session, study_id, list(ids.values()))
     audit.record(
         session, Action.settings, study_id=study_id, change=REQUESTED, judge=errors.judge,
-        criterion=query.criterion, scenario=query.scenario, targets=len(ids), estimate=errors.sentence,
+        criterion=query.criterion, scenario=query.scenario, targets=len(ids),
     )  # fmt: skip
     return len(ids)
-
-
-@reading_for(LABEL_REQUESTS)
-def last_request(session: Session, study_id: int, judge: str, query: RankingQuery) -> tuple[datetime, int, str] | None:
-    """Return when labels were last requested for a judge, criterion and scenario; None if they were not.
-
-    With the number of targets, and the estimate at that time, as `JudgeErrors.sentence`.
-    """
-    wanted = {"change": REQUESTED, "judge": judge, "criterion": query.criterion, "scenario": query.scenario}
-    for entry in audit.entries(session, Filter(study_id, (Action.settings.value,)), limit=LISTED):
-        found = entry.details
-        if wanted == {name: found.get(name) for name in wanted}:
-            return entry.at, int(found["targets"]), str(found["estimate"])
-    return None
 
 
 def of_study(engine: Engine, study: Study, selection: Selection) -> list[JudgeErrors]:

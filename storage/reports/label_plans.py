@@ -115,14 +115,7 @@ COLUMNS = (
         "At random", "labels_at_random", "count", "more_labels_at_random",
         "The labels needed if targets are drawn from all of them.",
     ),
-    Column(
-        "Waiting", lambda pair: sum(pair.waiting.values()), "count", "waiting",
-        "Targets without a reference on which the two judges differ.",
-    ),
-    Column(
-        "Most in", lambda pair: next(iter(pair.waiting), ""),
-        help="The scenario in which most of the waiting targets are.",
-    ),
+    Column("Waiting", "waiting", "count", "waiting", "Targets without a reference on which the two judges differ."),
     Column("Why", "evidence.reason", key="reason"),
 )  # fmt: skip
 

@@ -23,7 +23,7 @@ from core.annotator_names import is_unknown
 from core.labels import Kind, Scale, Value, is_number
 from core.statistics.data.frames import ALL, as_text, row_keys
 from core.wording import report_criterion
-from storage.db.tables import ItemRow, OpinionRow, RunRow, TargetRow
+from storage.db.tables import OpinionRow, RunRow, TargetRow
 from storage.labels import targets
 from storage.runs import trace_opinions
 from storage.studies import studies
@@ -273,21 +273,6 @@ def judges_of_settings(settings: Any) -> JudgeSet:
     judges = [judge for judge in (*listed, fields.get("chair")) if isinstance(judge, dict)]
     specs = [(judge.get("name"), judge.get("spec")) for judge in judges]
     return tuple(sorted((str(name), str(spec.get("model")) if isinstance(spec, dict) else "") for name, spec in specs))
-
-
-def undecided_targets(session: Session, study_id: int) -> set[TargetNames]:
-    """Return the targets on which a run ended without a verdict."""
-    query = (
-        select(col(TargetRow.kind), col(TargetRow.criterion), col(ItemRow.key), col(TargetRow.part))
-        .select_from(OpinionRow)
-        .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
-        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .where(
-            col(OpinionRow.study_id) == study_id, col(OpinionRow.stage) == "verdict", col(OpinionRow.value).is_(None)
-        )
-        .distinct()
-    )
-    return {(kind, report_criterion(criterion), item, part) for kind, criterion, item, part in session.execute(query)}
 
 
 # What follows from data alone, remembered as long as the data exists.

@@ -1,9 +1,7 @@
 """A study in a few numbers: what it contains, the agreement of its annotators, its best judge."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -15,18 +13,14 @@ from core.statistics.reports.judges import JudgeEvaluation, Ranking
 from core.statistics.reports.label_plans import PairPlan
 from storage.db.columns import START
 from storage.db.guards import COUNTS, reading_for
-from storage.db.tables import ItemRow, LabelRow, OpinionRow, RunRow, TraceRow
+from storage.db.tables import ItemRow, LabelRow, RunRow, TraceRow
 from storage.labels import targets
 from storage.reports import judge_ranking, label_plans
 from storage.reports.agreement import OverallAgreement
 from storage.reports.alignment import AlignmentData
 from storage.reports.chosen_labels import ALL_TARGETS, Population
 from storage.runs import traces
-from storage.runs.calls import model_names
 from storage.runs.traces import Filter
-
-# Disputed debates that are searched for one that is worth watching.
-SEARCHED = 100
 
 
 @dataclass(frozen=True)
@@ -52,33 +46,10 @@ def size(session: Session, study_id: int) -> tuple[int, int]:
 
 @reading_for(COUNTS)
 def find_dispute(session: Session, study_id: int) -> dict[str, str]:
-    """Return how an address names a disputed debate worth watching, or else all disputes.
-
-    One in which a judge changed to what another one said first, if there is one; those of the local model, which is for
-    trying the app, come last. Among equals it is the most disputed one.
-    """
+    """Return how an address names the most disputed debate, or else all disputes."""
     wanted = Filter(study_id, status="disputed")
-    found = traces.ordered_ids(session, wanted, after=START, limit=SEARCHED, order="contention")
-    opinions: dict[int, dict[str, dict[str, Any]]] = {}
-    query = select(OpinionRow.trace_id, OpinionRow.stage, OpinionRow.judge, OpinionRow.value)  # type: ignore[call-overload]
-    for trace, stage, judge, value in session.execute(query.where(col(OpinionRow.trace_id).in_(found))):
-        opinions.setdefault(trace, {}).setdefault(stage, {})[judge] = value
-    run = select(col(TraceRow.id), col(RunRow.settings)).join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
-    settings: dict[int, Any] = dict(session.execute(run.where(col(TraceRow.id).in_(found))).all())
-
-    def order(trace: int) -> tuple[bool, bool]:
-        own = opinions.get(trace, {})
-        return "local" in model_names(settings[trace]), not _follows(own.get("first", {}), own.get("last", {}))
-
-    return {"trace": str(min(found, key=order))} if found else {"outcome": "Disputed"}
-
-
-def _follows(first: Mapping[str, Any], last: Mapping[str, Any]) -> bool:
-    """Return whether a judge ends with another opinion than its first, which another judge had first."""
-    return any(
-        None not in (value, first.get(judge)) and value != first[judge] and value in first.values()
-        for judge, value in last.items()
-    )
+    found = traces.ordered_ids(session, wanted, after=START, limit=1, order="contention")
+    return {"trace": str(found[0])} if found else {"outcome": "Disputed"}
 
 
 @reading_for(COUNTS)
@@ -104,15 +75,6 @@ def counts(session: Session, study_id: int) -> StudyCounts:
         labels=given,
         annotators=annotators,
     )
-
-
-@reading_for(COUNTS)
-def labels_by_day(session: Session, study_id: int) -> dict[str, int]:
-    """Return day, such as "2026-11-24" -> the labels stored on it (UTC); those without a time are in none."""
-    day = func.date(col(LabelRow.at))
-    dated = col(LabelRow.study_id) == study_id, col(LabelRow.at).is_not(None)
-    query = select(day, func.count()).where(*dated).group_by(day).order_by(day)
-    return {str(found): count for found, count in session.execute(query)}
 
 
 def agreement(overall: OverallAgreement) -> list[AgreementRow]:

@@ -25,7 +25,7 @@ from core.wording import equate_p, format_count, format_estimate
 from storage.db import connections
 from storage.db.tables import RunRow
 from storage.reports import alignment, references
-from storage.reports.alignment import AlignmentData, comparable_scales, load_data, load_judge_opinions
+from storage.reports.alignment import AlignmentData, comparable_scales, load_data, named_opinions
 from storage.reports.chosen_labels import DISPUTED_TARGETS
 from storage.reports.disagreements import MAX_LISTED, Drilldown, list_places
 from storage.reports.judge_costs import RunCost, cost_by_run

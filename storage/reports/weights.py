@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pandas as pd
 from sqlalchemy import Engine
@@ -112,7 +111,7 @@ def units(session: Session, study_id: int) -> list[WeightUnit]:
     return [WeightUnit(*key, annotators.get(key, {}), judges.get(key, {})) for key in keys]
 
 
-def weight_opinions(session: Session, study_id: int) -> "pd.DataFrame":
+def weight_opinions(session: Session, study_id: int) -> pd.DataFrame:
     """Return the judges' weights; a judge that has different models in several runs is one rater for each model."""
     opinions = opinion_frame(session, study_id, [KIND])
     models, several = judge_models(session, study_id, opinions)

@@ -371,7 +371,8 @@ class JudgedPatterns:
 
 def judged_patterns(ratings: Ratings, judge: Codes, gold: Codes) -> JudgedPatterns:
     """Combine the annotators' labels of N items with the judge's verdicts (N,) and the gold labels (N,)."""
-    rows, units = distinct_units(np.column_stack([ratings.codes, judge, gold]), ratings.groups, ratings.sample)
+    codes = np.column_stack([ratings.codes, judge, gold]).astype(np.int16)
+    rows, units = distinct_units(codes, ratings.groups, ratings.sample)
     codes, judge, gold = rows[:, :-2], rows[:, -2], rows[:, -1]
     labels = LabelRows(codes, len(ratings.categories))
     return JudgedPatterns(labels, judge.astype(np.int16), gold.astype(np.int16), ratings.raters, units)

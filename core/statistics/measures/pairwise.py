@@ -18,9 +18,6 @@ from core.statistics.measures.resampling import Family, Statistic, SumStatistic
 CORRELATIONS = ("pearson", "spearman", "kendall_tau_b")
 # Cells of resampled tables in memory at once: 4 MB, so most temporary arrays stay in the processor's cache.
 MAX_TABLE_CELLS = 500_000
-# Up to this many cells (0.8 MB) the tables are a product with a dense matrix, which needs no SciPy. Chunks of many
-# raters have more, and a sparse product of them is faster. Sums of counts are equal in both forms.
-MAX_DENSE_CELLS = 100_000
 # Two items are on a line for any values, so their correlation is always -1 or 1.
 MIN_ITEMS_FOR_CORRELATION = 3
 # With 4 and 5 items the bootstrap interval of a correlation holds the truth in 69 and 86 % of samples.
@@ -193,11 +190,7 @@ def pair_tables(codes: Codes, n_categories: int, pairs: Ints, weights_by_pattern
     cell = first[pattern, pair].astype(np.int32) * n_categories + second[pattern, pair]
     # One row for each cell of each pair's table, with 1 for the patterns that fall in it.
     row, shape = cell * len(pairs) + pair.astype(np.int32), (n_categories**2 * len(pairs), codes.shape[0])
-    if shape[0] * shape[1] <= MAX_DENSE_CELLS:
-        indicator = np.zeros(shape)
-        indicator[row, pattern] = 1
-    else:
-        indicator = indicator_matrix(row, pattern.astype(np.int32), shape)
+    indicator = indicator_matrix(row, pattern.astype(np.int32), shape)
     cells = np.asarray(indicator @ weights_by_pattern)
     return PairTables(cells.reshape(n_categories, n_categories, len(pairs), weights_by_pattern.shape[1]))
 

@@ -1,7 +1,6 @@
 """Which further labels tell the judges apart, and how many: see `core.statistics.measures.planning`."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -21,8 +20,8 @@ class PairPlan:
     evidence: Separation
     differing_share: float
     """Share of the targets of both judges on which their verdicts differ."""
-    waiting: Mapping[str, int]
-    """Scenario -> targets without a reference on which they differ, the most first."""
+    waiting: int
+    """Targets without a reference on which they differ."""
     overlap: int
     """Labels for each target."""
 
@@ -48,13 +47,9 @@ class PairPlan:
             return f"{self.judge} and {self.other_judge} are separated at 95 %, {counts}{caveat}."
         if self.labels is None or evidence.targets is None:
             return f"No plan for {self.judge} and {self.other_judge}: {evidence.reason}."
-        waiting, place = sum(self.waiting.values()), next(iter(self.waiting), "")
-        where = f", {self.waiting[place]:,} of them in scenario {place}" if place and len(self.waiting) > 1 else ""
-        enough = (
-            f"{waiting:,} such targets wait{where}" if waiting else "no such target waits, so further items are needed"
-        )
-        if 0 < waiting < evidence.targets:
-            enough += f", so {evidence.targets - waiting:,} further such items are needed"
+        enough = f"{self.waiting:,} such targets wait"
+        if self.waiting < evidence.targets:
+            enough += f", so {evidence.targets - self.waiting:,} further such items are needed"
         return (
             f"About {self.labels:,} more labels separate {names} at 95 %: {evidence.targets:,} targets on which they "
             f"differ, with {self.overlap} each; {enough}{caveat}."
@@ -78,12 +73,11 @@ def pair_plan(dataset: Dataset, judge: str, other: str, overlap: int, abstention
     scores = (verdicts[used] == dataset.gold[used]).astype(float) - (others[used] == dataset.gold[used])
     groups = dataset.ratings.groups
     chosen = None if groups is None else np.array(groups, object)[used].tolist()
-    waiting = Counter(dataset.scenario[differ & ~referenced].astype(str).tolist())
     return PairPlan(
         judge,
         other,
         plan_separation(scores, chosen),
         float(differ.sum() / both.sum()) if both.any() else 0.0,
-        dict(waiting.most_common()),
+        int((differ & ~referenced).sum()),
         overlap,
     )

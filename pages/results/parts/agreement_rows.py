@@ -87,15 +87,6 @@ def pair_cells(
     return cells
 
 
-def order_pairs(pairs: Mapping[tuple[str, str], AgreementRow]) -> list[tuple[tuple[str, str], AgreementRow]]:
-    """Return the pairs with a value, those that share the most targets first, then the lowest value.
-
-    The order by value alone would begin with pairs of one to three targets, whose values are extreme by chance.
-    """
-    defined = [(pair, row) for pair, row in pairs.items() if row.value is not None]
-    return sorted(defined, key=lambda entry: (-entry[1].items, entry[1].value or 0.0))
-
-
 @dataclass(frozen=True)
 class FigureLine:
     """A row of the table: the statistics of a stage, criterion and scenario."""

@@ -1,4 +1,4 @@
-"""Charts of the page Judges: accuracy against coverage, and against the cost or the duration of judges."""
+"""Charts of the page Judges: accuracies, and accuracy against the cost or the duration of judges."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -45,25 +45,6 @@ def _described(judge: JudgeEvaluation) -> str:
     """Return the decision on a judge, and its coverage if it has one."""
     coverage = judge.coverage.value
     return str(judge.decision) if coverage is None else f"{judge.decision}, coverage {coverage:.0%}"
-
-
-@charts.built_once
-def coverage_figure(ranking: Ranking) -> go.Figure:
-    """Return accuracy among the targets with a verdict against the share of targets that have one."""
-    numbered = [(number, judge) for number, judge in enumerate(ranking.judges, start=1) if judge.coverage.value]
-    points = []
-    for number, judge in numbered:
-        accuracy, coverage = map(numbers.format_interval, (judge.accuracy, judge.coverage))
-        count = numbers.format_count(judge.accuracy.items, "target")
-        lines = (judge.judge, judge.decision, f"accuracy {accuracy}", f"coverage {coverage}", count)
-        place, text = (judge.coverage.value, judge.accuracy.value), f"{number}\N{NO-BREAK SPACE}"
-        points.append(charts.Point(*place, lines, text=text, opens=judge.judge))
-    symbols = [SYMBOLS[judge.decision] for _, judge in numbered]
-    mode, colour = "markers+text", charts.accent_colour()
-    figure = go.Figure(charts.scatter(points, colour, mode, symbol=symbols, textposition="middle left"))
-    figure.update_xaxes(title="Share of targets with a verdict", tickformat=".0%", range=[0, 1.02])
-    figure.update_yaxes(title="Accuracy", showgrid=True, zeroline=False)
-    return charts.apply_layout(figure, "Accuracy by coverage", 320)
 
 
 def cost_charts(rows: Sequence[RankedRow]) -> list[Drawn]:

@@ -148,7 +148,6 @@ BY_BOTH = [
     *OF_JUDGES,
     partial(selected, judge_ranking.comparisons_of_study),
     partial(selected, judge_biases.of_study),
-    partial(selected, judge_biases.formats_of_study),
     of_runs,
 ]
 

@@ -6,6 +6,7 @@ from scipy import stats
 
 from core.statistics.data.arrays import mean_of_defined
 from core.statistics.data.patterns import JudgedPatterns, Units, judged_patterns
+from core.statistics.data.ratings import Ratings
 from core.statistics.data.sample import Draw
 from core.statistics.measures.alternative_annotator import (
     AnnotatorTest,
@@ -113,7 +114,7 @@ def test_patterns_give_the_tests_of_shares_by_category(seed: int) -> None:
     rng = np.random.default_rng(seed)
     codes = rng.integers(-1, 3, (300, 5)).astype(np.int16)
     codes[:, 4] = np.where(rng.random(300) < 0.95, -1, codes[:, 4])  # too few labels for a test
-    ratings = ratings_from_codes(codes, 3)
+    ratings = Ratings(tuple("abcde"), np.where(codes < 0, np.nan, codes), (0, 1, 2))
     for _ in range(3):
         judge = rng.integers(-1, 3, 300).astype(np.int16)
         patterns = judged_patterns(ratings, judge, codes[:, 0])

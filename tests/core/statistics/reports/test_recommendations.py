@@ -157,7 +157,8 @@ def test_missing_evidence_is_stated_with_its_own_n() -> None:
     labels = planted_dataset({"strong": noisy(0.95)}, 4, items=40, annotators=4)
     pairs = [(0, 1), (1, 2), (2, 3), (3, 0)]
     codes = np.array([np.where(np.isin(range(4), pairs[n % 4]), row, -1) for n, row in enumerate(labels.ratings.codes)])
-    (judge,) = rank_judges(replace(labels, ratings=replace(labels.ratings, codes=codes)), resamples=50).judges
+    given = replace(labels.ratings, labels=np.where(codes < 0, np.nan, codes))
+    (judge,) = rank_judges(replace(labels, ratings=given), resamples=50).judges
     assert judge.less_ceiling.items == 40 and judge.winning_rate is None
     assert judge.reason.endswith("alternative-annotator test; there are at most 20")
     few = replace(judge, less_ceiling=replace(judge.less_ceiling, items=29), winning_rate=1.0)
