@@ -3,22 +3,20 @@
 Nobody else may use the databases meanwhile. What is replaced is copied first.
 """
 
-import json
 import re
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, Text, func, select, text, type_coerce
+from sqlalchemy import Engine, func, select, text
 from sqlalchemy.orm import Session
 
 from core.errors import TiebreakError
 from storage.db import audit, backup, columns, connections, dialects
-from storage.db.columns import EncodedJson, Json
 from storage.db.tables import row_types
 
 SQLITE_HEADER, POSTGRESQL_HEADER = b"SQLite format 3\x00", b"PGDMP"
@@ -148,12 +146,10 @@ def _check_unused(engine: Engine) -> None:
 
 # Copies everything that a SQLite database contains into an empty PostgreSQL database: all tables, with all ids.
 #
-# Values are copied as they are stored, so accounts, sessions, API tokens and fingerprints stay valid.
+# Accounts, sessions, API tokens and fingerprints stay valid.
 
 # Rows that are in memory at once.
 BATCH = 1000
-# In JSON. SQLite databases of earlier versions can have it, and PostgreSQL refuses it.
-NUL = "\\u0000"
 
 
 @dataclass(frozen=True)
@@ -234,28 +230,16 @@ def _copy_tables(old: Session, new: Session, show: Callable[[int, int], None]) -
 
 
 def _read(session: Session, table: Any) -> Iterator[list[dict[str, Any]]]:
-    """Yield the rows of a table in batches; JSON is not decoded, because numbers could be written in another form."""
-    columns = [
-        type_coerce(column, Text).label(column.name) if isinstance(column.type, Json) else column
-        for column in table.__table__.columns
-    ]
-    encoded = {column.name for column in table.__table__.columns if isinstance(column.type, Json)}
-    found = session.connection().execute(select(*columns).execution_options(yield_per=BATCH))
+    """Yield the rows of a table in batches, without the characters that PostgreSQL refuses in texts and JSON."""
+    found = session.connection().execute(select(*table.__table__.columns).execution_options(yield_per=BATCH))
     for rows in found.mappings().partitions(BATCH):
-        yield [_storable(row, encoded) for row in rows]
-
-
-def _storable(row: Mapping[Any, Any], encoded: set[str]) -> dict[str, Any]:
-    """Return a row with JSON that is encoded already, without the characters that PostgreSQL refuses."""
-    result = {}
-    for name, value in row.items():
-        if isinstance(value, str):
-            if name not in encoded:
-                value = columns.sanitize(value)
-            else:
-                value = columns.to_storable_json(json.loads(value)) if NUL in value else EncodedJson(value)
-        result[name] = value
-    return result
+        yield [
+            {
+                name: columns.sanitize(value) if isinstance(value, str | list | dict) else value
+                for name, value in row.items()
+            }
+            for row in rows
+        ]
 
 
 def _set_sequence(session: Session, table: Any) -> None:

@@ -3,6 +3,7 @@
 import sys
 from types import ModuleType, SimpleNamespace
 
+import pandas as pd
 import pytest
 from sqlalchemy import Engine
 from typer.testing import CliRunner
@@ -38,11 +39,22 @@ def library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_metrics, "version", lambda package: "0")
 
 
+def scored(engine: Engine, records: list[Record], metric: str, output: str = "") -> pd.DataFrame:
+    """Import records, score them by the command, which prints `output`, and return the verdicts."""
+    imports.import_records(engine, "m", records)
+    words = ["judges", "metric", metric, "--study", "m", "--database", str(engine.url)]
+    result = CliRunner().invoke(cli.app, words)
+    assert result.exit_code == 0 and output in " ".join(result.output.split()), result.output
+    again = CliRunner().invoke(cli.app, words)
+    assert "The study has a run called" in " ".join(again.stderr.split())
+    return alignment.load_data(engine, stored_study(engine, "m"), None).opinions
+
+
 @pytest.mark.usefixtures("library")
 def test_the_scores_of_a_metric_are_verdicts_on_the_scale_of_each_criterion(engine: Engine) -> None:
     """Half of the reference's words are .5 of the way from 1 to 3; an item without a reference has no verdict."""
     texts = {"a": "one two", "b": "one", "c": "three"}
-    records = [
+    records: list[Record] = [
         ItemRecord(item=make_item(name, responses=(Response(text=text),), reference="one two"))
         for name, text in texts.items()
     ]
@@ -52,37 +64,21 @@ def test_the_scores_of_a_metric_are_verdicts_on_the_scale_of_each_criterion(engi
         CriterionRecord(criterion=Criterion(name="engaging")),
         ScaleRecord(kind="score", criterion="engaging", scale=scale),
     ]
-    imports.import_records(engine, "m", records)
-    words = ["judges", "metric", "rouge-l", "--study", "m", "--database", str(engine.url)]
-    result = CliRunner().invoke(cli.app, words)
-    assert result.exit_code == 0, result.output
-    study = stored_study(engine, "m")
-    verdicts = alignment.load_data(engine, study, None).opinions
+    verdicts = scored(engine, records, "rouge-l")
     values = dict(zip(verdicts["item"], verdicts["value"], strict=True))
     assert {item: values[item] for item in "abc"} == {"a": 3, "b": 2, "c": 1} and values["d"] is None
     assert set(verdicts["judge"]) == {"ROUGE-L"}
-    assert "has a run called 'ROUGE-L'" in " ".join(CliRunner().invoke(cli.app, words).stderr.split())
 
 
 @pytest.mark.usefixtures("library")
 def test_of_three_responses_each_pair_has_a_preference(engine: Engine) -> None:
     responses = tuple(Response(text=text) for text in ("three", "one two", "one"))
-    records = [
+    pair = Target(item="a", kind="preference", criterion="overall quality", part="1-2")
+    records: list[Record] = [
         ItemRecord(item=make_item("a", responses=responses, reference="one two")),
-        LabelRecord(
-            label=Label(
-                target=Target(item="a", kind="preference", criterion="overall quality", part="1-2"),
-                annotator="ann",
-                value=2,
-            )
-        ),
+        LabelRecord(label=Label(target=pair, annotator="ann", value=2)),
     ]
-    imports.import_records(engine, "t", records)
-    words = ["judges", "metric", "rouge-1", "--study", "t", "--database", str(engine.url)]
-    result = CliRunner().invoke(cli.app, words)
-    assert result.exit_code == 0, result.output
-    study = stored_study(engine, "t")
-    opinions = alignment.load_data(engine, study, None).opinions
+    opinions = scored(engine, records, "rouge-1")
     assert dict(zip(opinions["part"], opinions["value"], strict=True)) == {"1-2": 2, "1-3": 2, "2-3": 1}
 
 
@@ -92,28 +88,18 @@ def test_each_response_has_a_score_where_single_responses_are_scored_and_the_sou
 ) -> None:
     """Of two systems one wrote the references; the other has the reference's text once, which is a score."""
     texts = {"a": "one two", "b": "one"}
-    records: list[Record] = [
-        ItemRecord(
-            item=make_item(
-                name,
-                responses=(Response(text="one two", system="original"), Response(text=text, system="model")),
-                reference="one two",
-            )
-        )
-        for name, text in texts.items()
-    ]
+    original, records = Response(text="one two", system="original"), list[Record]()
+    for name, text in texts.items():
+        responses = (original, Response(text=text, system="model"))
+        records.append(ItemRecord(item=make_item(name, responses=responses, reference="one two")))
     records += [
         CriterionRecord(criterion=Criterion(name="engaging")),
         ScaleRecord(kind="score", criterion="engaging", scale=Scale(level="ordinal", categories=(1, 2, 3))),
     ]
     targets = [Target(item=item, kind="score", criterion="engaging", part=part) for item in texts for part in "12"]
     records += [LabelRecord(label=Label(target=target, annotator="ann", value=2)) for target in targets]
-    imports.import_records(engine, "r", records)
-    words = ["judges", "metric", "rouge-l", "--study", "r", "--database", str(engine.url)]
-    result = CliRunner().invoke(cli.app, words)
-    assert result.exit_code == 0 and "n = 2 responses with a score; 2 left out" in " ".join(result.output.split())
-    study = stored_study(engine, "r")
-    found = alignment.load_data(engine, study, None).opinions.sort_values(["item", "part"])
+    found = scored(engine, records, "rouge-l", "n = 2 responses with a score; 2 left out")
+    found = found.sort_values(["item", "part"])
     assert found["part"].tolist() == ["1", "2", "1", "2"] and found["kind"].unique().tolist() == ["score"]
     assert found["value"].tolist() == [None, 3, None, 2]
 
