@@ -2,9 +2,6 @@
 
 import pytest
 
-from core.statistics.data.arrays import Estimate
-from storage.reports import critiques
-from storage.reports.critiques import Row
 from tests.pages.reviews import option_review
 from tests.pages.visits import page_text, prepare_sample, prepare_study, switch_to, visit
 
@@ -23,23 +20,6 @@ def test_the_leaderboard_shows_authors_and_judges(sample: None) -> None:
     text = page_text(app)
     assert " is not clearly ahead of " in text and "Most accurate judge of precision judge " in text
     assert "F1: macro average, judged by people." in text
-
-
-def author(name: str, f1: float | None, low: float | None = None, high: float | None = None) -> Row:
-    found = Estimate(f1, low, high, 8, 8, 0, 0)
-    return Row(name, "people", "macro", found, found, found, critiques=8, aius=40, items=8, group=False)
-
-
-def test_the_answer_compares_the_two_authors_with_the_highest_f1() -> None:
-    apart = [author("low", 0.3, 0.2, 0.4), author("high", 0.8, 0.7, 0.9), author("none", None)]
-    described = critiques.describe_authors(apart)
-    assert "high has the highest F1, 0.80 [0.70, 0.90] (8 critiques), and is ahead of low, 0.30 [0.20" in described
-    overlapping = [author("low", 0.6, 0.4, 0.75), author("high", 0.8, 0.7, 0.9)]
-    assert "is not clearly ahead of low" in critiques.describe_authors(overlapping)
-    assert "without intervals" in critiques.describe_authors([author("a", 0.6), author("b", 0.5)])
-    assert critiques.describe_authors([author("a", 0.6)]) == "Author a has the only F1, 0.60 (8 critiques)."
-    assert critiques.describe_authors([author("none", None)]).startswith("No author has an F1")
-    assert critiques.describe_judges([]) == ""
 
 
 def test_unread_judgements_show_as_coverage_and_an_author_lists_their_critiques(sample: None) -> None:

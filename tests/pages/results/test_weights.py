@@ -1,10 +1,6 @@
 """The page of weight distances."""
 
-import re
-
-from core.formats.records import TraceRecord
-from tests.databases import sample_records
-from tests.pages.visits import page_text, prepare_sample, prepare_study, visit
+from tests.pages.visits import page_text, prepare_sample, visit
 
 ASPECTS = ("accuracy", "helpfulness", "relevance", "level of detail")
 
@@ -23,18 +19,6 @@ def test_figures_of_the_sample() -> None:
         ["annotator 1", "annotator 2"],
     ]
     assert averages.set_index("Category").loc["math", "accuracy"] == "50.0"
-
-
-def test_the_share_of_weightings_that_do_not_sum_to_100_is_stated() -> None:
-    records = [
-        TraceRecord.model_validate_json(record.model_dump_json().replace('"accuracy":50.0', '"accuracy":90.0'))
-        if isinstance(record, TraceRecord)
-        else record
-        for record in sample_records("dna_eval")
-    ]
-    prepare_study(records)
-    app = visit("results/weights")
-    assert re.search(r"judge [AB]: \d of \d weightings \(\d+%\) did not sum to 100 %", page_text(app).replace("\\", ""))
 
 
 # The page of the weights laboratory

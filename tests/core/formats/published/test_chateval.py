@@ -116,14 +116,6 @@ def test_a_silent_persona_is_identified_by_its_position(tmp_path: Path) -> None:
     assert [turn.speaker for turn in completed_turns(silent.events)] == ["A", "B"]
 
 
-def test_in_a_folder_discussions_refer_to_its_questions(tmp_path: Path) -> None:
-    write_json(tmp_path / "faireval.json", [question(7), question(8)])
-    write_discussions(tmp_path / "history_outputs", discussion(8, "Same"), discussion(7, "Assistant 1"))
-    records = read(tmp_path)
-    assert [item.id for item in items_of(records)] == ["faireval 7", "faireval 8"]
-    assert [trace.item for trace in of_kind(records, TraceRecord)] == ["faireval 8", "faireval 7"]
-
-
 def test_discussions_imported_alone_have_the_items_of_the_questions_beside_them(tmp_path: Path) -> None:
     questions = write_json(tmp_path / "faireval.json", [question(7), question(8)])
     discussions = read(

@@ -9,7 +9,6 @@ from core.statistics.reports.discussions import (
     ablation_rows,
     change_rows,
     influence_rows,
-    report_panel,
     votes_row,
 )
 from tests.bench.bench_planted_judges import ADOPTED, adoption_is_covered, finds_changes_to_people, plant_debates
@@ -60,14 +59,6 @@ def test_the_majority_is_compared_with_fewer_rounds_and_without_each_judge() -> 
     assert low is not None and low < -0.5 < (high or 0)
     assert rows["C", 2].accuracy == 1.0 and rows["A", 2].decided == 0.5  # B and C differ on six of twelve
     assert not ablation_rows(found[:9], "ABC", 2)
-
-
-def test_a_report_states_what_the_discussion_changes() -> None:
-    found = [debate(number, "122", "112") for number in range(6)] + [debate(6 + n, "111", "111") for n in range(6)]
-    sentence = report_panel("c", found, resamples=200).sentence
-    assert sentence.startswith("6 of 36 opinions changed; 6 to the reference's value, 0 from it.")
-    assert "B adopts the opinion of A most often: 6 of 6" in sentence
-    assert "right on 1.00 of 12 targets, before the discussion on 0.50: a difference of +0.50 [" in sentence
 
 
 def test_planted_adoptions_and_changes_are_recovered() -> None:

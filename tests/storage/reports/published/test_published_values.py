@@ -270,6 +270,6 @@ def test_the_figures_of_the_paper_are_columns_also_if_the_first_row_has_none() -
     assert table.header[-4:] == ["published", "difference", "source", "why"]
     name = "Natural · kendall_tau_b"
     assert table.texts()[0][-4:] == [f"{name} 0.600", f"{name} -0.100", "T 2", "seeds"]
-    assert name.replace("_", r"\_") + " 0.600" in table.render("", "", "latex")
+    assert "published: " + name.replace("·", r"$\cdot$").replace("_", r"\_") in table.render("", "", "latex")
     long = layout(rows, ["scorer", "group", "statistic"], None)
     assert [line[-4:] for line in long.texts()] == [[""] * 4, ["0.600", "-0.100", "T 2", "seeds"]]
