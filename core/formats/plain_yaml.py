@@ -79,6 +79,7 @@ def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar(f"{TAGS}str", text, style=style)
 
 
+PlainDumper.add_multi_representer(str, _represent_text)
 PlainDumper.add_representer(str, _represent_text)
 
 
@@ -147,6 +148,7 @@ def dump_fields(fields: Mapping[str, Any]) -> str:
 
 def dump_text(text: str) -> str:
     """Return a text as YAML on one line: as it is, or quoted where a list in brackets or a mapping needs it."""
+    text = str(text)  # YAML has no subclasses of texts
     if not text.isprintable():
         return yaml.safe_dump(text, default_style='"', width=math.inf).removesuffix("\n")
     listed = yaml.safe_dump([text], default_flow_style=True, allow_unicode=True, width=math.inf)

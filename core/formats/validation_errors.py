@@ -50,7 +50,8 @@ def validated(type: Any, value: Any, *, line: int | None = None, name: str = "")
 def to_file_format_error(error: ValidationError, *, line: int | None = None, skip: int = 0) -> FileFormatError:
     """Return the first error; `skip` is how many leading steps of its location only name the branch of a union."""
     errors = error.errors(include_url=False, include_context=True)
-    location = [str(step) for step in errors[0]["loc"][skip:]]
+    # A text that a validator changes is the branch of a text all the same.
+    location = ["str" if str(step).startswith("function-") else str(step) for step in errors[0]["loc"][skip:]]
     if any("Constant" in each["loc"] for each in errors) and "str" in location:
         return _source_error(errors, location[: location.index("str")], line)
     if len(errors) > 1 and location and location[-1] in UNION_BRANCHES:

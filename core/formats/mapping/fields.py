@@ -3,11 +3,11 @@
 import ast
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, Self
+from typing import Annotated, Any, Final, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from core.formats.text import needs_too_much
 from core.formats.validation_errors import join_names
@@ -169,8 +169,21 @@ def is_python(text: str) -> bool:
 
 # What a mapping can refer to: a field, a template, a constant, a part of a text, or a comparison of two numbers.
 
-# A dotted field path.
-FieldPath = str
+
+class FieldName(str):
+    """A dotted field path in a mapping; by this type it is found among the mapping's other texts."""
+
+    __slots__ = ()
+
+
+class FieldOrTemplate(str):
+    """A field path, or a template with several of them."""
+
+    __slots__ = ()
+
+
+FieldPath = Annotated[str, AfterValidator(FieldName)]
+TemplatePath = Annotated[str, AfterValidator(FieldOrTemplate)]
 
 
 class Constant(Frozen):
@@ -243,7 +256,7 @@ class Excerpt(Frozen):
 class Comparison(Frozen):
     """A preference from two numbers, written as `{compare: [score_a, score_b]}`: the higher one is preferred."""
 
-    compare: tuple["FieldPath | Constant", "FieldPath | Constant"]
+    compare: tuple[FieldPath | Constant, FieldPath | Constant]
     margin: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     """Numbers that differ by no more are a tie."""
     lower_is_better: bool = False
@@ -256,30 +269,9 @@ class SystemName(Frozen):
 
 
 # A field path, a template such as "{dialogue}-{element}", a constant, or a part of a field.
-Source = FieldPath | Constant | Excerpt
+Source = TemplatePath | Constant | Excerpt
 # Where a value is: a field path, a part of a field, a comparison, a system's name, or a constant of all rows.
 ValueSource = FieldPath | Constant | Excerpt | Comparison | SystemName
-
-
-def source_paths(source: ValueSource | None) -> Iterator[FieldPath]:
-    """Yield the field paths of a source that can be a template."""
-    if isinstance(source, str) and is_template(source):
-        yield from template_fields(source)
-    else:
-        yield from value_paths(source)
-
-
-def value_paths(source: ValueSource | None) -> Iterator[FieldPath]:
-    """Yield the field paths of a source that cannot be a template: a field in braces is part of the path."""
-    match source:
-        case str():
-            yield source
-        case Excerpt():
-            yield source.field
-        case SystemName():
-            yield source.system
-        case Comparison():
-            yield from (side for side in source.compare if isinstance(side, str))
 
 
 def source_name(source: ValueSource | None) -> str:

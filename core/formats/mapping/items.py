@@ -15,7 +15,6 @@ from core.formats.mapping.fields import (
     is_template,
     quote_key,
     source_name,
-    source_paths,
 )
 from core.formats.mapping.mapping import (
     AspectFields,
@@ -25,6 +24,7 @@ from core.formats.mapping.mapping import (
     RankingLabels,
     ResponseFields,
     as_tuple,
+    source_paths,
 )
 from core.formats.mapping.rows import is_empty, parse_list, parse_name
 from core.formats.mapping.scope import EVERY_ELEMENT, Scope, current_omissions

@@ -18,10 +18,9 @@ from core.formats.mapping.fields import (
     key_of,
     quote_key,
     source_name,
-    source_paths,
 )
 from core.formats.mapping.guess import IDS, normalize
-from core.formats.mapping.mapping import Join, build_mapping
+from core.formats.mapping.mapping import Join, build_mapping, source_paths
 from core.formats.mapping.mapping import Mapping as TableMapping
 from core.formats.mapping.rows import format_value, is_empty, parse_name, read_beside, read_rows
 from core.formats.mapping.scope import Scope, current_omissions

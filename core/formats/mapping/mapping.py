@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, StringConstraints, field_validator, model_validator
 
@@ -19,15 +19,16 @@ from core.formats.mapping.fields import (
     Comparison,
     Constant,
     Excerpt,
+    FieldName,
+    FieldOrTemplate,
     FieldPath,
     Source,
     SystemName,
+    TemplatePath,
     ValueSource,
     is_template,
     parse_path,
-    source_paths,
     template_fields,
-    value_paths,
 )
 from core.formats.mapping.rows import format_value
 from core.formats.text import read_text
@@ -100,10 +101,6 @@ class ResponseFields(Frozen):
 class Block(Frozen):
     """The targets of a block of labels, verdicts or gold, and their possible values."""
 
-    NAMES: ClassVar[tuple[str, ...]] = ()
-    """Its fields with names, which can be templates."""
-    OTHERS: ClassVar[tuple[str, ...]] = ()
-    """Its other fields that refer to fields of a row."""
     kind: TableKind
     criterion: str = ""
     definition: str = ""
@@ -118,7 +115,7 @@ class Block(Frozen):
     """Field -> its values in the rows, or in the elements of `each`, that the block is read from."""
     steps: StepCount | None = None
     """How steps of the transcript are named, in `step` or, without it, by the value."""
-    step: FieldPath | None = None
+    step: TemplatePath | None = None
     """The field with the step that the value is about, instead of the whole response; "{element}": the key of the
     element of `each`."""
     response: int | Literal["element"] | None = None
@@ -174,8 +171,6 @@ class Block(Frozen):
 class LongLabels(Block):
     """One row per label."""
 
-    NAMES = ("annotator", "criterion_field", "step")
-    OTHERS = ("value", "reason", "seconds")
     layout: Literal["long"]
     annotator: Source
     value: ValueSource
@@ -198,8 +193,6 @@ class LongLabels(Block):
 class WideLabels(Block):
     """One column per annotator."""
 
-    NAMES = ("step",)
-    OTHERS = ("annotators",)
     layout: Literal["wide"]
     annotators: Columns = Field(min_length=1)
 
@@ -211,8 +204,6 @@ class WideLabels(Block):
 class ListLabels(Block):
     """A list in a cell: position i is the value of annotator i."""
 
-    NAMES = ("step",)
-    OTHERS = ("value", "annotators_field")
     layout: Literal["list"]
     value: FieldPath
     annotators: tuple[str, ...] | str = "annotator {n}"
@@ -256,8 +247,6 @@ class Ranking(Frozen):
 class RankingLabels(Block):
     """A ranking of all responses by one annotator."""
 
-    NAMES = ("annotator",)
-    OTHERS = ("reason", "ranking")
     layout: Literal["ranking"]
     kind: Literal["preference"] = "preference"
     annotator: Source
@@ -271,8 +260,6 @@ Labels = Annotated[LongLabels | WideLabels | ListLabels | RankingLabels, Field(d
 class JudgeBlock(Block):
     """Verdicts of judges, which are stored as recorded runs."""
 
-    NAMES = ("criterion_field", "judge", "model", "step")
-    OTHERS = ("columns", "value", "confidence", "ranking", "reason", "cost", "order", "swapped")
     judge: Source | None = None
     """The judge's name, with `value`: one verdict per row."""
     value: ValueSource | None = None
@@ -336,8 +323,6 @@ class JudgeBlock(Block):
 class GoldBlock(Block):
     """Gold values of the file, which are stored as adjudications."""
 
-    NAMES = ("criterion_field", "adjudicator", "reason", "step")
-    OTHERS = ("value",)
     value: ValueSource
     criterion_field: Source | None = None
     source: str = "gold of the imported file"
@@ -349,8 +334,6 @@ class GoldBlock(Block):
 class CritiqueFields(Frozen):
     """One critique of each item."""
 
-    NAMES: ClassVar = ("author",)
-    OTHERS: ClassVar = ("text", "aius")
     text: FieldPath
     author: Source
     source: CritiqueSource = "llm"
@@ -365,8 +348,6 @@ class CritiqueFields(Frozen):
 class WeightsBlock(Frozen):
     """Aspect weights of annotators or judges: a field for each aspect, or aspects that differ from row to row."""
 
-    NAMES: ClassVar = ("annotator", "judge")
-    OTHERS: ClassVar = ("aspects", "aspects_field", "value")
     annotator: Source | None = None
     judge: Source | None = None
     aspects: dict[str, FieldPath] = Field(default_factory=dict)
@@ -550,14 +531,15 @@ class Mapping(Frozen):
         blocks = (*self.labels, *self.judges, *self.gold)
         if len({join.name for join in self.join}) < len(self.join):
             raise ValueError("two files of `join` have the same `name`")
-        for path in (*field_paths(self), *(path for block in blocks for path in block_paths(block))):
+        for path in (*field_paths(self), *source_paths(blocks)):
             parse_path(path)
         is_numbered = any(block.kind == "preference" for block in blocks)
         if is_numbered and sorted(self.responses, key=lambda response: response.optional) != list(self.responses):
             raise ValueError("optional `responses` come last, or a preference would mean another one")
         names: list[Any] = [self.id, self.scenario, *as_tuple(self.group)]
         names += [name for response in self.responses for name in (response.system, response.name)]
-        names += [getattr(block, name) for block in blocks if not block.each for name in block.NAMES]
+        texts = _sources([block for block in blocks if not block.each])
+        names += [text for text in texts if isinstance(text, FieldOrTemplate)]
         templates = [name for name in names if isinstance(name, str) and is_template(name)]
         if not self.explode and any("element" in BLANK.findall(template) for template in templates):
             raise ValueError(
@@ -624,67 +606,55 @@ def _replace_criterion(value: Any, text: str) -> Any:
     return value
 
 
+def _sources(value: Any) -> Iterator[FieldName | FieldOrTemplate]:
+    """Yield the fields and templates in a part of a mapping, apart from the lists of `each`."""
+    match value:
+        case FieldName() | FieldOrTemplate():
+            yield value
+        case Ranking(of=FieldName() as path):  # the ranks are fields of its elements
+            yield path
+        case Frozen():
+            yield from _sources([getattr(value, name) for name in type(value).model_fields if name != "each"])
+        case dict():
+            yield from _sources([*value, *value.values()])
+        case list() | tuple():
+            for part in value:
+                yield from _sources(part)
+
+
+def source_paths(value: Any) -> Iterator[FieldPath]:
+    """Yield the field paths of a source, a block or another part of a mapping, also those in templates."""
+    for source in _sources(value):
+        is_plain = isinstance(source, FieldName) or not is_template(source)
+        yield from [str(source)] if is_plain else template_fields(source)
+
+
 def response_paths(response: ResponseFields) -> Iterator[FieldPath]:
     """Yield the field paths of a response; its system and name can be templates."""
     if response.each is not None:
         yield response.each
         return
-    for source in (response.image, response.transcript):
-        yield from value_paths(source)
-    for text in (*as_tuple(response.text), response.system):
-        yield from source_paths(text)
+    yield from source_paths(response)
     if response.name is not None and is_template(response.name):
         yield from template_fields(response.name)
 
 
+# Fields of a mapping that say how rows become items, or that have blocks of their own.
+NOT_OF_ROWS = ("explode", "parallel", "join", "responses", "labels", "judges", "gold")
+
+
 def field_paths(mapping: Mapping) -> Iterator[FieldPath]:
     """Yield every field path of a row that the mapping reads, except the exploded list itself."""
-    for name in (mapping.id, mapping.scenario, *(() if isinstance(mapping.group, tuple) else (mapping.group,))):
-        yield from source_paths(name)
-    texts = (*as_tuple(mapping.prompt), *as_tuple(mapping.context), *as_tuple(mapping.reference))
-    aspects = mapping.aspects.field if isinstance(mapping.aspects, AspectFields) else mapping.aspects
-    group = mapping.group if isinstance(mapping.group, tuple) else ()
-    yield from group
-    for text in texts:
-        yield from source_paths(text)
-    for source in (
-        *mapping.fill,
-        mapping.image,
-        mapping.category_of,
-        aspects,
-        *mapping.where,
-        *mapping.where_not,
-    ):
-        yield from value_paths(source)
+    yield from source_paths([getattr(mapping, name) for name in Mapping.model_fields if name not in NOT_OF_ROWS])
     for response in mapping.responses:
         yield from response_paths(response)
-    parts: tuple[CritiqueFields | WeightsBlock, ...] = (*mapping.critiques, *mapping.weights)
-    for part in parts:
-        yield from block_paths(part)
     for block in (*mapping.labels, *mapping.judges, *mapping.gold):
-        yield from [block.each] if block.each else block_paths(block)
+        yield from [block.each] if block.each else source_paths(block)
 
 
 def uses_field(mapping: Mapping, name: str) -> bool:
     """Return whether the mapping reads a field of a row, or a part of it."""
     return any(parse_path(path)[0] == name for path in field_paths(mapping))
-
-
-def block_paths(block: Block | CritiqueFields | WeightsBlock) -> Iterator[FieldPath]:
-    """Yield the field paths that a block reads in each row, or in each element of its `each`."""
-    yield from getattr(block, "where", ())
-    for name in block.NAMES:
-        yield from source_paths(getattr(block, name))
-    for name in block.OTHERS:
-        match getattr(block, name):
-            case Ranking(of=None, ranks=tuple(fields)):
-                yield from fields
-            case Ranking(of=path, ranks=ranks):
-                yield str(path or ranks)
-            case dict(fields):
-                yield from fields.values() if name in ("aspects", "confidence") else fields
-            case source:
-                yield from value_paths(source)
 
 
 def as_tuple(fields: Fields | None) -> tuple[Source, ...]:

@@ -17,11 +17,10 @@ from core.formats.mapping.fields import (
     parse_nested,
     parse_path,
     quote_key,
-    source_paths,
     spell_path,
 )
 from core.formats.mapping.joins import read_joined
-from core.formats.mapping.mapping import Mapping, as_tuple, block_paths, build_mapping, field_paths
+from core.formats.mapping.mapping import Mapping, as_tuple, build_mapping, field_paths, source_paths
 from core.formats.mapping.rows import format_value, has_header, read_rows
 from core.formats.mapping.scope import EVERY_ELEMENT, EVERY_KEY, LEVEL, WHOLE_RECORD, iter_scopes
 from core.formats.validation_errors import join_names
@@ -204,7 +203,7 @@ def _unused_in_elements(preview: Preview, mapping: Mapping, used: set[Keys]) -> 
             keys[size + 1 :] for keys in used if keys[:size] == list_keys and keys[size:] and keys[size].isdecimal()
         }
         own_blocks = [block for block in blocks if block.each == column]
-        in_elements = numbered | {parse_path(path) for block in own_blocks for path in block_paths(block)}
+        in_elements = numbered | {parse_path(path) for block in own_blocks for path in source_paths(block)}
         if in_elements:
             joins = (join for join in mapping.join if join.name == column)
             in_elements |= {parse_path(key) for join in joins for key in join.own_fields}
@@ -232,7 +231,7 @@ def used_paths(mapping: Mapping) -> Iterator[Keys]:
     keys = [path for join in mapping.join for key in join.keys for path in source_paths(key)]
     exploded = [path for path in mapping.explode if path not in WHOLE_RECORD]
     blocks = (*mapping.labels, *mapping.judges, *mapping.gold)
-    in_elements = [path for block in blocks if block.each for path in block_paths(block)]  # or of the row around them
+    in_elements = [path for block in blocks if block.each for path in source_paths(block)]  # or of the row around them
     for path in (*field_paths(mapping), *keys, *exploded, *in_elements):
         yield from _spellings(path)
 

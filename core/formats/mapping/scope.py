@@ -39,9 +39,9 @@ from core.formats.mapping.mapping import (
     Mapping,
     StepCount,
     Where,
-    block_paths,
     field_paths,
     response_paths,
+    source_paths,
 )
 from core.formats.mapping.rows import canonical, expect_number, is_empty, parse_list, parse_name, parse_text
 from core.formats.transcripts import messages
@@ -477,7 +477,7 @@ class RequiredFields:
         blocks: tuple[Labels | JudgeBlock | GoldBlock, ...] = (*mapping.labels, *mapping.judges, *mapping.gold)
         optional |= {path for path, values in mapping.where.items() if "" in values}
         self.unseen: set[Field] = {("", path) for path in set(field_paths(mapping)) - optional}
-        self.unseen |= {(block.each, path) for block in blocks if block.each for path in block_paths(block)}
+        self.unseen |= {(block.each, path) for block in blocks if block.each for path in source_paths(block)}
         self.dividers = {block.each: block.divider for block in blocks if block.each}
         self.names: set[str] = set()
         self.lists: dict[str, str] = {}

@@ -54,7 +54,7 @@ def test_the_field_paths_of_a_mapping_are_complete() -> None:
     built = mapping.build_mapping(
         {**with_labels(), "id": "{a.b}-{row}", "prompt": ["question", "input"], "group": ["g"]}
     )
-    assert list(mapping.field_paths(built)) == ["a.b", "g", "question", "input", "answer", "ann", "ben"]
+    assert list(mapping.field_paths(built)) == ["a.b", "question", "input", "g", "answer", "ann", "ben"]
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def test_the_suggested_mapping_of_a_public_layout_is_imported(name: str) -> None
 
 
 def test_every_mapping_in_the_documentation_has_a_test_of_its_layout() -> None:
-    others = {"pandalm", "pandalm_judge", "topical_chat"}
+    others = {"pandalm", "pandalm_judge", "topical_chat", "metacritique_benchmark"}
     assert {path.stem for path in MAPPINGS.glob("*.yaml")} == {*VALUES, *PREFERRED, *others}
     assert {*VALUES, *PREFERRED} == {folder.name for folder in LAYOUTS.iterdir() if folder.is_dir()}
 
