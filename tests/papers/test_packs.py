@@ -13,7 +13,7 @@ from core.items import Item, Response
 from core.protocols import registry
 from core.trace import Spec, model_specs
 from storage.reports.published import TABLES
-from tests.papers.packs import PAPERS, load, models_in, name_of, settings_of
+from tests.papers.packs import load, models_in, name_of, settings_of
 
 RUNS = {
     "chateval/figure-3": 16,
@@ -128,15 +128,6 @@ def test_models_of_today_replace_every_model_and_are_asked_for_structured_output
 def test_a_files_first_line_names_its_table() -> None:
     assert paper_title("scaleeval/table-5").startswith("Table 5: six formats of the criterion")
     assert all(len(paper_title(name)) > 20 for name in RUNS)
-
-
-def test_every_file_is_in_the_page_of_its_paper_with_the_command_that_prints_it() -> None:
-    for name in RUNS:
-        folder, _, file = name.partition("/")
-        page = (PAPERS / f"{folder}.md").read_text(encoding="utf-8")
-        assert f"`{file}.yaml`" in page, name
-    readme = (PAPERS / "README.md").read_text(encoding="utf-8")
-    assert all(f"({folder}.md)" in readme for folder in TEMPERATURES)
 
 
 def limits(name: str) -> Counter[tuple[str, int]]:

@@ -67,10 +67,6 @@ def test_the_interval_of_columns_low_and_high_follows_the_column_before_them():
     assert r"a & \stack[c]{{.855} \\ {\scriptsize [.80, .90]}} & 1.000 & 3" in text
 
 
-def test_greek_letters_and_signs_are_commands():
-    assert latex_table([{"n": 3}], "ω ≥ 0.5 and ε − 1", "").count("$") == 8
-
-
 def test_a_table_defines_the_command_of_names_in_other_scripts():
     text = latex_table([{"judge": "裁判", "n": 3}, {"judge": "b", "n": 4}], "", "")
     assert text.index(DEFINITION) < text.index(r"\unicodetext{裁判}{U+88C1 U+5224} & 3")

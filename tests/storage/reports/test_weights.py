@@ -114,3 +114,8 @@ def test_the_command_prints_the_answer_and_the_rows(tmp_path: Path) -> None:
     assert "too few for a conclusion" in shown.stdout
     reports = json.loads(CliRunner().invoke(cli.app, [*options, "--json"]).stdout)
     assert reports[0]["schemes"][0]["agreement"]["items"] == 6
+    words = ["weights", *options[2:], "--json"]
+    all_ranks, top = (json.loads(CliRunner().invoke(cli.app, [*words, *more]).stdout) for more in ([], ["--top", "1"]))
+    pairs = [(row["rater_a"], row["rater_b"]) for row in all_ranks]
+    assert pairs == [(row["rater_a"], row["rater_b"]) for row in top] and ("judge A", "people") in pairs
+    assert top[0]["distance"] != all_ranks[0]["distance"]
