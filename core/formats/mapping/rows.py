@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from decimal import Decimal
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,7 @@ from core.formats.validation_errors import join_names, quote_value
 from core.labels import Scale, Value
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
 # Parses the cells of a table: text, numbers, lists, and values on a declared scale.
@@ -607,10 +608,21 @@ def read_parquet(path: Path) -> Iterator[tuple[int, Row]]:
     record_read(path)
     try:
         with refuse_read_errors(path), pq.ParquetFile(path) as file:
-            batches = file.iter_batches(batch_size=_rows_at_once(path, file.metadata))
-            yield from enumerate(chain.from_iterable(batch.to_pylist() for batch in batches), 1)
+            number = unpacked = 0
+            for batch in file.iter_batches(batch_size=_rows_at_once(path, file.metadata)):
+                unpacked += sum(map(_size, batch.columns))
+                count_unpacked(path, unpacked)
+                for number, row in enumerate(batch.to_pylist(), number + 1):
+                    yield number, row
     except pa.ArrowException as error:
         raise FileFormatError(f"expected a Parquet file: {str(error).splitlines()[0]}") from None
+
+
+def _size(column: "pa.Array") -> int:
+    """Return the bytes of a column's values; one that is stored once counts in each row that has it."""
+    import pyarrow as pa
+
+    return int((column.dictionary_decode() if pa.types.is_dictionary(column.type) else column).nbytes)
 
 
 def _rows_at_once(path: Path, metadata: "pq.FileMetaData") -> int:

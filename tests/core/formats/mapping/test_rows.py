@@ -204,6 +204,18 @@ def test_a_damaged_or_enormous_compressed_file_is_refused(tmp_path: Path, monkey
             list(read_rows(tmp_path / name))
 
 
+def test_a_text_that_a_parquet_file_has_once_counts_in_each_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"a": pa.array(["x" * 1000] * 50).dictionary_encode()}), tmp_path / "t.parquet")
+    monkeypatch.setattr(text, "MAX_UNPACKED", 2**14)
+    with pytest.raises(FileFormatError, match="unpacks to more than"):
+        list(read_rows(tmp_path / "t.parquet"))
+
+
 @pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.json", "t.jsonl.gz"])
 def test_a_line_that_needs_too_much_memory_is_refused_unread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
