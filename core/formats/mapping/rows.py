@@ -608,14 +608,18 @@ def read_parquet(path: Path) -> Iterator[tuple[int, Row]]:
     record_read(path)
     try:
         with refuse_read_errors(path), pq.ParquetFile(path) as file:
-            number = unpacked = 0
-            for batch in file.iter_batches(batch_size=_rows_at_once(path, file.metadata)):
-                unpacked += sum(map(_size, batch.columns))
-                count_unpacked(path, unpacked)
-                for number, row in enumerate(batch.to_pylist(), number + 1):
-                    yield number, row
+            batches = file.iter_batches(batch_size=_rows_at_once(path, file.metadata))
+            yield from enumerate(_rows_of(path, batches), 1)
     except pa.ArrowException as error:
         raise FileFormatError(f"expected a Parquet file: {str(error).splitlines()[0]}") from None
+
+
+def _rows_of(path: Path, batches: "Iterable[pa.RecordBatch]") -> Iterator[Row]:
+    unpacked = 0
+    for batch in batches:
+        unpacked += sum(map(_size, batch.columns))
+        count_unpacked(path, unpacked)
+        yield from batch.to_pylist()
 
 
 def _size(column: "pa.Array") -> int:

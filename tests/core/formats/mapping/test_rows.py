@@ -204,7 +204,7 @@ def test_a_damaged_or_enormous_compressed_file_is_refused(tmp_path: Path, monkey
             list(read_rows(tmp_path / name))
 
 
-def test_a_text_that_a_parquet_file_has_once_counts_in_each_row(
+def test_a_text_that_a_parquet_file_has_once_counts_for_each_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import pyarrow as pa
