@@ -139,8 +139,8 @@ def summaries(
 ) -> None:
     """Compute what is stored with targets, traces and runs again, and print what differed.
 
-    It is the number of labels and the dispute of every target, the orders shown in every trace with a verdict, the
-    number of traces of every run, and the sums over the calls of every run that has ended.
+    It is the number of labels and the dispute of every target, the orders shown in every trace with a verdict, and the
+    sums over the calls of every run that has ended.
     """
     engine = output.open_database(database)
     study_id = output.find_study(engine, study).id if study is not None else None

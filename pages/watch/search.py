@@ -7,9 +7,8 @@ import streamlit as st
 
 from pages.parts import paging, resources, shell
 from pages.watch.parts import turns
-from storage.db import connections
 from storage.runs import search
-from storage.runs.search import AREAS, PAGE, START, TURNS_AT_ONCE, Area, Match, Place
+from storage.runs.search import AREAS, START, Area, Match, Place
 from storage.studies.studies import Study
 
 NAMES: dict[Area, str] = {
@@ -55,15 +54,9 @@ def draw_page(study: Study) -> None:
 
 def find(study: Study, text: str, area: Area, after: Place) -> tuple[list[Match], Place | None]:
     """Return the matches of a page, and the place of the next one."""
-    found: list[Match] = []
-    next: Place | None = after
     with st.spinner("Searching …"):
-        while next is not None and len(found) < PAGE:
-            left = PAGE - len(found)
-            with connections.reading(resources.engine()) as session:
-                part = search.find(session, study.id, text, area, after=next, limit=left, turns=TURNS_AT_ONCE)
-            found, next = found + part.matches, part.next
-    return found, next
+        found = resources.read(search.find, study.id, text, area, after=after)
+    return found.matches, found.next
 
 
 def draw_match(study: Study, match: Match, number: int) -> None:

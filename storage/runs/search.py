@@ -32,8 +32,6 @@ PAGE = 10
 # Characters before and after a match.
 CONTEXT = 90
 BATCH = 200
-# Turns that a page searches before it shows how far it is.
-TURNS_AT_ONCE = 100_000
 # The key of the last row that was searched: the position and id of an item, the trace and number of a turn, or the
 # number of a table and the id of its row.
 Place = tuple[int, int]
@@ -84,11 +82,9 @@ def find(
     *,
     after: Place = START,
     limit: int = PAGE,
-    turns: int | None = None,
 ) -> Found:
     """Return the first matches of an area after a place, in a stable order: all of the last row, so a few more.
 
-    `turns` is the number of turns that are searched at most, matches or not, in the order of the traces; None for all.
     Raises TiebreakError for a text that is too short or too long.
     """
     wanted = " ".join(text.split())
@@ -96,13 +92,12 @@ def find(
     if not shortest <= len(wanted) <= MAX_LENGTH:
         raise TiebreakError(f"Enter {MIN_LENGTH} to {MAX_LENGTH} characters to search for.")
     pattern = re.compile(r"\s+".join(map(re.escape, wanted.split())), re.IGNORECASE)
-    end = None if turns is None or area != "turns" else _trace_after(session, after[0], turns)
     found: list[Match] = []
-    for place, row in _rows(session, study_id, area, wanted, after, end):
+    for place, row in _rows(session, study_id, area, wanted, after):
         found += _matches(row, pattern)
         if len(found) >= limit:
             return Found(_with_traces(session, study_id, found), place)
-    return Found(_with_traces(session, study_id, found), None if end is None else (end, -1))
+    return Found(_with_traces(session, study_id, found), None)
 
 
 def parse_place(text: str) -> Place:
@@ -140,12 +135,12 @@ class _Row:
 Rows = Iterator[tuple[Place, _Row]]
 
 
-def _rows(session: Session, study_id: int, area: Area, wanted: str, after: Place, end: int | None) -> Rows:
+def _rows(session: Session, study_id: int, area: Area, wanted: str, after: Place) -> Rows:
     """Return the preselected rows of an area after a place, each with its own place."""
     if area == "items":
         return _in_items(session, study_id, wanted, after)
     if area == "turns":
-        return _in_turns(session, study_id, wanted, after, end)
+        return _in_turns(session, study_id, wanted, after)
     return _in_labels(session, study_id, wanted, after)
 
 
@@ -168,17 +163,7 @@ def _in_items(session: Session, study_id: int, wanted: str, after: Place) -> Row
         yield (position, id), _Row(item.id, texts)
 
 
-def _trace_after(session: Session, after: int, turns: int) -> int | None:
-    """Return the trace with which a part of the turns ends, which begins after a trace; None for the last part.
-
-    Events are counted, in their index, of every study and of every type: there are at most as many turns.
-    """
-    query = select(col(EventRow.trace_id)).where(col(EventRow.trace_id) > after).order_by(col(EventRow.trace_id))
-    return session.scalars(query.offset(turns).limit(1)).first()
-
-
-def _in_turns(session: Session, study_id: int, wanted: str, after: Place, end: int | None) -> Rows:
-    """Yield the turns after a place and before the trace `end`, if there is one."""
+def _in_turns(session: Session, study_id: int, wanted: str, after: Place) -> Rows:
     later = aliased(EventRow)
     is_superseded = exists().where(
         col(later.trace_id) == col(EventRow.trace_id),
@@ -201,8 +186,6 @@ def _in_turns(session: Session, study_id: int, wanted: str, after: Place, end: i
         .where(~is_superseded)
         .order_by(*place)
     )
-    if end is not None:
-        query = query.where(col(EventRow.trace_id) < end)
     for trace, seq, item, text in session.execute(query.execution_options(yield_per=BATCH)):
         event = parse_event(text)
         if isinstance(event, TurnCompleted):

@@ -83,7 +83,7 @@ def test_pages_of_one_match_each_have_all_matches(engine: Engine, study: Study, 
     with reading(engine) as session:
         while after is not None:
             after = search.parse_place(search.format_place(after))
-            page = search.find(session, study.id, text, area, after=after, limit=1, turns=1)
+            page = search.find(session, study.id, text, area, after=after, limit=1)
             found, after = found + page.matches, page.next
         assert found == search.find(session, study.id, text, area).matches
     assert len(found) == {"items": 1, "turns": 1, "labels": 3}[area]
