@@ -22,7 +22,7 @@ from core.statistics.reports.judges import compared_statistic, judge_difference
 
 # Statistics of a run against the reference, as `core.statistics.reports.alignment` names them.
 WITH_REFERENCE = ("accuracy_gold", "cohen_kappa_gold", "pearson", "spearman")
-# Statistics of two runs with each other: on scales with categories, and of scores.
+# Statistics of two runs with each other: on scales with categories, and on those with an order.
 OF_CATEGORIES, OF_SCORES = ("cohen_kappa",), ("pearson", "spearman")
 # Scores that differ by less are equal: means are sums in different orders.
 TOLERANCE = 1e-9
@@ -138,4 +138,5 @@ def _agreement(dataset: Dataset, first: str, second: str, resamples: int) -> dic
     if not ratings.categories:
         found = estimate_score_statistics(pair, resamples=resamples)
         return {name: found[name] for name in OF_SCORES}
-    return estimate_statistics(pair, OF_CATEGORIES, resamples=resamples)
+    wanted = OF_CATEGORIES if dataset.scale.level == "nominal" else (*OF_CATEGORIES, *OF_SCORES)
+    return estimate_statistics(pair, wanted, resamples=resamples)
