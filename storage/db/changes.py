@@ -32,7 +32,9 @@ def version(engine: Engine, *topics: str) -> Version:
     """Return a value that differs from an earlier one if any of the topics may have changed since then."""
     if engine.dialect.name != "postgresql":
         return _commits(engine)
-    return _listener(engine).version(topics)
+    with _starting:
+        listener = _listeners.get(engine) or _listeners.setdefault(engine, _Listener(engine))
+    return listener.version(topics)
 
 
 def _commits(engine: Engine) -> Version:
@@ -70,13 +72,6 @@ _watchers: dict[Engine, sqlite3.Connection] = {}
 _starting = threading.Lock()
 
 
-def _listener(engine: Engine) -> "_Listener":
-    with _starting:
-        if engine not in _listeners:
-            _listeners[engine] = _Listener(engine)
-        return _listeners[engine]
-
-
 class _Listener:
     """One connection that listens, in a thread; it connects again after a restart of the database."""
 
@@ -86,23 +81,18 @@ class _Listener:
         self._connections = 0
         """Rises with every new connection: notifications between two connections are lost."""
         self._listening = False
-        self._changed = threading.Condition()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="database notifications", daemon=True)
         self._thread.start()
 
     def version(self, topics: tuple[str, ...]) -> Version:
-        with self._changed:
-            if not self._listening:
-                return (next(_unique),)
-            return (*self._state(topics), time.monotonic() // MAX_AGE)
+        if not self._listening:
+            return (next(_unique),)
+        return (self._connections, *(self._counts[topic] for topic in topics), time.monotonic() // MAX_AGE)
 
     def stop(self) -> None:
         self._stopping.set()
         self._thread.join(2 * LISTEN_SECONDS)
-
-    def _state(self, topics: tuple[str, ...]) -> Version:
-        return (self._connections, *(self._counts[topic] for topic in topics))
 
     def _run(self) -> None:
         import psycopg
@@ -115,11 +105,12 @@ class _Listener:
                 address = self._engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
                 with psycopg.connect(address, autocommit=True, keepalives_idle=30) as connection:
                     connection.execute(f"LISTEN {CHANNEL}")
-                    self._connected()
+                    self._connections += 1
+                    self._listening = True
                     pause = shortest
                     while not self._stopping.is_set():
                         for notification in connection.notifies(timeout=LISTEN_SECONDS):
-                            self._count(notification.payload)
+                            self._counts[notification.payload] += 1
             except psycopg.Error as error:
                 if self._listening:
                     reason = str(error).partition("\n")[0]
@@ -127,14 +118,3 @@ class _Listener:
             self._listening = False
             self._stopping.wait(pause)
             pause = min(2 * pause, longest)
-
-    def _connected(self) -> None:
-        with self._changed:
-            self._connections += 1
-            self._listening = True
-            self._changed.notify_all()
-
-    def _count(self, topic: str) -> None:
-        with self._changed:
-            self._counts[topic] += 1
-            self._changed.notify_all()

@@ -72,11 +72,6 @@ def changes_are_enforced() -> bool:
     return _process_enforced[0] or _enforced.get()
 
 
-def reads_are_enforced() -> bool:
-    """Return whether a read needs a permission."""
-    return changes_are_enforced() and not _reads_freely.get()
-
-
 @contextmanager
 def operation() -> Iterator[None]:
     """Collect the permissions that are checked within the block, which permit the changes and reads within it.
@@ -112,12 +107,6 @@ def grant(study_id: int, permission: str) -> None:
     for current in (_changes.get(), _reads.get()):
         if current is not None:
             current.granted.add((study_id, permission))
-
-
-def granted_reads() -> set[tuple[int, str]]:
-    """Return the permissions that permit reads now."""
-    current = _reads.get()
-    return set() if current is None else current.granted
 
 
 @contextmanager
@@ -183,22 +172,13 @@ def _check_changes(
     row: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> None:
-    if not isinstance(statement, UpdateBase):
+    """Raise UncheckedChange for a change of a table that is enforced and not permitted; SQL in texts is not checked."""
+    if not isinstance(statement, UpdateBase) or not changes_are_enforced():
         return
     table = str(getattr(statement.table, "name", ""))
-    if table in UPDATED_FROM_RUNS and statement.is_update:
+    if table not in CHANGE_PERMISSIONS or (table in UPDATED_FROM_RUNS and statement.is_update):
         return
-    check_change(table, next(iter(rows), row) if statement.is_insert else {})
-
-
-def check_change(table: str, row: Mapping[str, Any]) -> None:
-    """Raise UncheckedChange for a change of a table that is enforced and not permitted.
-
-    `row` is the first one of an insert. Statements of SQLAlchemy are checked by themselves, those in SQL are not.
-    """
-    if table not in CHANGE_PERMISSIONS or not changes_are_enforced():
-        return
-    current, study_id = _changes.get(), row.get("study_id")
+    current, study_id = _changes.get(), next(iter(rows), row).get("study_id") if statement.is_insert else None
     for granted_study, permission in set() if current is None else current.granted:
         if granted_study == EVERY_STUDY:
             return
@@ -255,7 +235,7 @@ class UncheckedRead(RuntimeError):
 
 @event.listens_for(Engine, "before_cursor_execute")
 def _check_reads(connection: Connection, cursor: Any, text: str, values: Any, context: Any, many: bool) -> None:
-    if not reads_are_enforced():
+    if not changes_are_enforced() or _reads_freely.get():
         return
     compiled = getattr(context, "compiled", None)
     if compiled is None:
@@ -274,7 +254,8 @@ def _tables(text: str) -> frozenset[str]:
 
 def _require(tables: frozenset[str], names: Sequence[str], context: Any) -> None:
     """Raise UncheckedRead for a query of tables whose values with these names are ids of studies."""
-    granted, purposes, named = granted_reads(), _purposes.get(), _named_studies(names, context)
+    current, purposes, named = _reads.get(), _purposes.get(), _named_studies(names, context)
+    granted = set() if current is None else current.granted
     for table in tables:
         permitting = READ_PERMISSIONS[table]
         studies = {study for study, permission in granted if permission in permitting or study == EVERY_STUDY}
