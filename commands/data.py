@@ -1,6 +1,5 @@
 """Import of files, and backup of the database."""
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -62,7 +61,6 @@ with lazy_imports():
     from storage.transfer import gold as gold_export
 
 
-RATINGS = re.compile(r"annotations\..+\.Rating")  # fields of UltraFeedback
 TO_FILL_IN = "No field has a usual name of a prompt or a response: fill in `prompt`, `responses` or both."
 
 
@@ -391,8 +389,6 @@ def commented_mapping(path: Path, mapping: "mappings.Mapping", is_complete: bool
         notes += stated_lines(path, mapping)
         for question in mapped_table.questions(path, mapping):
             notes += [f"To confirm: {question.sentence()}", *question.lines()]
-    if any(RATINGS.fullmatch(field) for field in unused):
-        notes.append("docs/mappings/ultrafeedback.yaml has blocks of judges for these ratings.")
     if warning := guess.warn_of_models(suggest.suggested_annotators(path, mapping)):
         notes.append(f"Warning: {warning} `where` and `where_not` select rows.")
     fields = mappings.draft_of(mapping)

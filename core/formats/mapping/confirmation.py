@@ -46,8 +46,6 @@ AS_STATED = (
     *("scenario", "group", "where", "where_not", "category_of", "shuffle", "parallel", "fill", "critiques"),
     *("weights", "aspects"),
 )
-# The fields of a block that a person has not stated.
-OPEN = ("confirmed", "proposed")
 PREFERENCES: dict[str, str] = {"1": "response 1", "2": "response 2", "0": "a tie"}
 POSITIONS: Mapping[str, str] = {"1": "the response shown first", "2": "the response shown second", "0": "a tie"}
 
@@ -395,7 +393,7 @@ def answer(mapping: TableMapping, question: Question, values: Mapping[str, Value
     """Return the mapping with a question answered: the meaning of its values, none for a scale."""
     draft = draft_of(mapping)
     for name, number in question.places:
-        block = {key: value for key, value in draft[name][number].items() if key not in OPEN}
+        block = {key: value for key, value in draft[name][number].items() if key not in ("confirmed", "proposed")}
         draft[name][number] = block | ({"values": dict(block.get("values", {})) | dict(values)} if values else {})
     return build_mapping(draft)
 

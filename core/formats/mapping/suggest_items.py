@@ -171,9 +171,11 @@ class ItemSuggester:
     def _list_of_two(self) -> list[Draft]:
         """Return the responses of a table with a list of two objects in each row."""
         for own in self.of(self.preview.lists):
-            if not LISTS.fullmatch(own.name) or {*map(len, own.parsed)} != {2}:
+            elements = [one for cell in own.parsed for one in cell]
+            are_pairs = {*map(len, own.parsed)} == {2} and all(isinstance(one, dict) for one in elements)
+            if not are_pairs or not LISTS.fullmatch(own.name):
                 continue
-            keys = set.intersection(*({*element} for cell in own.parsed for element in cell))
+            keys = set.intersection(*map(set, elements))
             text = next((key for key in TEXT_KEYS if key in keys), None)
             system = next((key for key in ("policy", "model", "system") if key in keys), None)
             self.taken.add(own.path)

@@ -66,15 +66,15 @@ class ValueSuggester:
     def suggest(self) -> Draft:
         """Return the blocks, and which rows are none."""
         items = self.items
-        status = items.names.get("assignmentstatus")
-        is_rejected = status is not None and any(row.get(status) == REJECTED for row in items.preview.rows)
+        status = items.names.get("assignmentstatus", "")
+        is_rejected = any(row.get(status) == REJECTED for row in items.preview.rows)
         kinds = ["_".join(map(normalize, map(quote_key, parse_path(own.path)))) for own in items.columns]
-        blocks: dict[str, list[Draft]] = {}
-        if "gold" not in items.draft and {*KINDS}.isdisjoint(kinds):
+        blocks: Draft = {}
+        if items.stated or ("gold" not in items.draft and {*KINDS}.isdisjoint(kinds)):
             for name, block in self._blocks():
                 blocks.setdefault(name, []).append(block)
         _share_scales([block for own in blocks.values() for block in own])
-        return {**blocks, **({"where_not": {status: REJECTED}} if is_rejected else {})}
+        return blocks | ({"where_not": {status: REJECTED}} if is_rejected else {})
 
     def _blocks(self) -> Iterator[tuple[str, Draft]]:
         """Yield each block with the list of the mapping that it belongs to."""

@@ -374,9 +374,10 @@ def test_a_table_is_imported_whole_or_refused_in_a_sentence(
 
 
 usual = st.sampled_from(
-    ["id", "prompt", "answer", "response_a", "response_b", "chosen", "rejected", "judge", "label", "score_a", "score_b"]
+    ["id", "prompt", "answer", "response_a", "response_b", "chosen", "rejected", "judge", "label", "responses"]
 )
-usual_cells = json_cells | st.lists(st.fixed_dictionaries({"role": cells, "content": cells}), max_size=3)
+records = st.dictionaries(st.sampled_from(["role", "content", "text", "score"]), cells, max_size=3)
+usual_cells = json_cells | st.lists(st.fixed_dictionaries({"role": cells, "content": cells}) | records, max_size=3)
 
 
 @settings(max_examples=EXAMPLES // 2, deadline=None)

@@ -11,9 +11,7 @@ from core.formats.mapping.mapping import build_mapping, dump_mapping, load_mappi
 from core.formats.mapping.suggest import suggest_table
 from core.formats.records import AdjudicationRecord, LabelRecord, Record, TraceRecord
 from core.formats.registry import read_records
-from core.labels import Value
 from core.trace import VerdictReached
-from tests.core.formats.mapping.shared import confirmed
 from tests.core.formats.mapping.test_judges_and_gold import read
 from tests.core.formats.shared import MAPPINGS, items_of, labels_of, of_kind, verdicts_of
 from tests.paths import ROOT
@@ -101,34 +99,6 @@ def test_questions_of_mt_bench_have_their_category_as_scenario(tmp_path: Path) -
     path.write_text(table_of("mt_bench").read_text().replace("Name a river.", f"{question} must-see attractions."))
     records = list(read_records(path, mapping=load_mappings(MAPPINGS / "mt_bench.yaml")[0]))
     assert [item.scenario for item in items_of(records)] == ["writing"]
-
-
-SUGGESTED: dict[str, dict[str, list[Any]]] = {
-    **{name: VALUES[name] for name in ("helpsteer2", "llmbar", "hanna", "summarize_from_feedback", "judgebench")},
-    "feedback_bench": {"gold": [3, 5]},
-    "beavertails": {"gold": [False]},
-    "reward_bench": {"gold": [2, 2, 1, 1, 2, 2, 2, 2]},
-    "helpsteer3": {},
-    "alignbench": {},
-}
-"""What the suggested mapping reads; what is not clear from names and values, such as -3 to 3, is left out."""
-
-
-STATED: dict[str, dict[str, Value | None]] = {"summarize_from_feedback": {"0": 1, "1": 2}, "llmbar": {"1": 1, "2": 2}}
-"""Values that a file does not state."""
-
-
-@pytest.mark.parametrize("name", SUGGESTED)
-def test_the_suggested_mapping_of_a_public_layout_is_imported(name: str) -> None:
-    path = table_of(name)
-    records = list(read_records(path, mapping=confirmed(path, STATED.get(name, {}))))
-    own = imported(name)
-    by_id = {item.prompt: [response.text for response in item.responses] for item in items_of(own)}
-    assert {name: sorted(own, key=str) for name, own in values(records).items()} == {
-        name: sorted(own, key=str) for name, own in SUGGESTED[name].items()
-    }
-    if name not in ("alignbench", "mt_bench"):  # answers in a second file; dialogues with the second turn
-        assert {item.prompt: [response.text for response in item.responses] for item in items_of(records)} == by_id
 
 
 def test_every_mapping_in_the_documentation_has_a_test_of_its_layout() -> None:
