@@ -162,29 +162,6 @@ def test_80_labels_with_late_and_lost_acknowledgements_are_80_right_rows(bench, 
     assert given() == [(place, int(key)) for place, key in enumerate(keys, 1)]
 
 
-def test_enter_and_a_digit_right_after_it_labels_the_new_item(bench) -> None:
-    page = bench()
-    press(page, "1", "Enter", every=0.05)
-    press(page, "Enter", every=0.2)
-    press(page, "2", "Enter", every=0.05)
-    saved(page)
-    assert given() == [(1, 1), (2, 2)]
-
-
-def test_two_browsers_of_one_person_lose_nothing_and_say_what_happened(bench, visit) -> None:
-    first = bench()
-    second = visit(first.url, ANNOTATOR)
-    start(second)
-    press(first, "1", "Enter")
-    saved(first)
-    press(second, "2")
-    assert second.locator(".reveal").is_hidden()
-    press(second, "Enter")
-    saved(second)
-    assert given() == [(1, 1)]
-    assert "You answered this in another window" in second.locator(".notices").inner_text()
-
-
 def test_a_key_for_an_item_that_just_appeared_is_not_used(bench, server: Server) -> None:
     page = bench(quick=True)
     page.route("**/api/label/tasks*", lambda route: route.fulfill(json={"tasks": [], "complete": False}))
@@ -228,18 +205,6 @@ def test_a_draft_survives_a_reload_and_the_browser_and_is_no_label(bench, visit)
         assert shown.locator(".reason").input_value() == "not yet"
         assert shown.locator(".reveal").is_hidden()
     assert given() == []
-
-
-def test_labels_that_were_not_sent_are_sent_by_the_next_visit_and_not_shown_again(bench, server: Server) -> None:
-    page = bench(quick=True)
-    page.route("**/api/label/actions*", lambda route: route.abort())
-    press(page, "1", "2", "0")
-    page.unroute("**/api/label/actions*")
-    page.evaluate("document.querySelector('label-workbench').outbox.stop('closing')")
-    page.reload()
-    page.locator(READY).wait_for()
-    assert number(page) == 4
-    assert given() == [(1, 1), (2, 2), (3, 0)]
 
 
 def test_an_element_that_the_page_moves_goes_on(bench, server: Server) -> None:
