@@ -43,7 +43,7 @@ stance_grid = st.components.v2.component(
 
 def render(trace: Trace, item: Item, events: Sequence[NumberedEvent], settings: dict[str, Any], live: bool) -> None:
     """Draw the grid and one page of the events, the judges in the order of the settings."""
-    answered, preference = turns.completed(events), _judges_preference(trace, item, events)
+    answered, preference = turns.completed(events), judges_preference(trace, item, events)
     stances = _stances_by_row(answered, turns.history_of(trace.protocol, settings))
     orders = _orders(answered)
     clicked = _draw_grid(trace.id, _judge_names(settings), stances, dict(answered), preference, live)
@@ -102,7 +102,7 @@ def _judge_names(settings: Mapping[str, Any]) -> list[str]:
     return [str(judge["name"]) for judge in judges if isinstance(judge, dict) and "name" in judge]
 
 
-def _judges_preference(trace: Trace, item: Item, events: Sequence[NumberedEvent]) -> bool:
+def judges_preference(trace: Trace, item: Item, events: Sequence[NumberedEvent]) -> bool:
     """Return whether the readings 1, 2 and 0 are responses: by the opinions, otherwise by the protocol."""
     opinions = [
         opinion for _, event in events if isinstance(event, VerdictReached) for opinion in event.verdict.opinions

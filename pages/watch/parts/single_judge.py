@@ -44,8 +44,7 @@ def render(trace: Trace, item: Item, events: Sequence[NumberedEvent], settings: 
         parts = (f"**{escape_markdown(turn.speaker)}**", escape_markdown(turn.criterion), sample, order, _reading(turn))
         return " · ".join(filter(None, parts))
 
-    is_choice = any(turn.step == "choice" for _, turn in completed)
-    debate.draw_events(trace.id, events, heading, preference=is_choice)
+    debate.draw_events(trace.id, events, heading, preference=debate.judges_preference(trace, item, events))
     if live and not completed:
         st.caption(":material/sync: Waiting for the judge.")
 
