@@ -10,7 +10,6 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
-from uuid import uuid4
 
 import numpy as np
 import pandas as pd
@@ -373,11 +372,6 @@ class AlignmentData(Frames):
     """The labels and values of the reference that are mainly of disputed targets; the frames have only these."""
     all_labels: pd.DataFrame | None = None
     """The labels with those of other targets; None if they are the same."""
-
-    @cached_property
-    def token(self) -> str:
-        """A name for caches of what follows from this data: another one after any change."""
-        return uuid4().hex
 
     @cached_property
     def judges(self) -> frozenset[str]:

@@ -33,8 +33,6 @@ RaterGroup = Literal["people", "judges"]
 Stage = Literal["", "first", "last"]
 Scales = Mapping[tuple[str, str], Scale]
 STAGES: tuple[Stage, ...] = ("first", "last")
-# The kind, criterion, item and part of a target.
-TargetNames = tuple[str, str, str, str]
 # The (name, model) of the judges of a run, sorted.
 JudgeSet = tuple[tuple[str, str], ...]
 # Rows fetched at once.

@@ -39,8 +39,6 @@ from storage.studies.studies import Study
 UnitKey = tuple[str, str, str]
 PREFERENCE: Kind = "preference"
 TIE = 0
-# Sources of gold with a value that annotators chose.
-DECIDED = ("adjudicated", "unanimous", "majority", "single")
 # Of the distances of raters.
 COLUMNS = (
     Column("Rater", "rater_a", key="rater_a"),

@@ -2,9 +2,9 @@
 
 from tests.pages.visits import page_text, prepare_copy, prepare_sample, visit
 from tests.storage.reports.planted_judges import planted_records
-from tests.storage.reports.test_discordance import format_records
 
 PAGE = "results/biases"
+DISCUSSIONS = "results/discussions"
 
 
 def test_the_sentence_names_the_biases_and_the_table_has_their_n() -> None:
@@ -16,17 +16,6 @@ def test_the_sentence_names_the_biases_and_the_table_has_their_n() -> None:
     assert found == {("own", "self-preference"), ("long", "length")}
     assert all(row["n"] == 80 for row in rows)
     assert "also with two labels or more, with or without a majority" in page_text(app)
-
-
-def test_formats_of_the_criterion_have_a_section_of_their_own() -> None:
-    prepare_copy(format_records)
-    app = visit("results/biases")
-    assert "j with the format masked: -0." in page_text(app).replace("\\", "")
-    rows = next(table.value for table in app.dataframe if "Format" in table.value)
-    assert rows["Format"].tolist() == ["shortened, compared with general", "masked, compared with general"]
-
-
-DISCUSSIONS = "results/discussions"
 
 
 def test_a_debate_has_changes_adoptions_and_ablations() -> None:

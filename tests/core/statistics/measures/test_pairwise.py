@@ -1,6 +1,5 @@
 """Statistics of two raters, and their mean over pairs, against other implementations."""
 
-import tracemalloc
 import warnings
 from itertools import combinations, permutations
 
@@ -75,23 +74,6 @@ def test_chunks_of_pairs_give_the_same_values_as_all_pairs_at_once(monkeypatch, 
     at_once = family(weights)
     monkeypatch.setattr(pairwise, "MAX_TABLE_CELLS", max_cells)
     np.testing.assert_allclose(family(weights), at_once, rtol=1e-12)
-
-
-@pytest.mark.slow
-def test_a_crowd_study_equals_the_pair_by_pair_path_in_little_memory():
-    """60 raters are 1,770 pairs; their tables of 200 resamples would take 70 MB at once."""
-    ratings = random_ratings(np.random.default_rng(0), 60, 60, 5, 0.5)
-    patterns, numbers = distinct_patterns(ratings).with_min_labels(2), category_numbers(ratings.categories)
-    weights = np.random.default_rng(1).integers(0, 3, (200, patterns.units.frequencies.size)).astype(float)
-    family = agreement.pair_statistics(patterns.codes, numbers, NAMES)
-    tracemalloc.start()
-    values = family(weights)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 40e6
-    for name, row in zip(NAMES, values[:, :2], strict=True):
-        expected = agreement.pair_statistic_without_tables(patterns.codes, numbers, name)(weights[:2])
-        np.testing.assert_allclose(row, expected, atol=1e-9, err_msg=name)
 
 
 def test_pairs_without_a_shared_pattern_are_not_compared():

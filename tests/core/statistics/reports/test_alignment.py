@@ -8,8 +8,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from core.labels import PREFERENCE, TRUTH, Scale
 from core.statistics.data.dataset import Frames, build_datasets
-from core.statistics.measures import causes
-from core.statistics.reports.alignment import WITH_GOLD, accuracy_rows, judge_statistics
+from core.statistics.reports.alignment import judge_statistics
 from tests.core.statistics.frames import (
     ANNOTATORS,
     COLUMNS,
@@ -63,13 +62,6 @@ def test_criteria_on_one_scale_are_also_pooled():
     assert accuracy_rows("all") == [("", "all", 10), ("depth", "all", 10), ("all", "all", 20)]
     assert accuracy_rows("criterion") == [("", "all", 10), ("depth", "all", 10)]
     assert accuracy_rows("scenario")[-2:] == [("all", "s0", 10), ("all", "s1", 10)]
-
-
-def test_two_labels_of_one_annotator_for_a_target_are_refused():
-    labels = frame_from_words({"a1": "12"})
-    opinions = frame_from_words({"gpt": "12"}, name_column="judge")
-    with pytest.raises(ValueError, match="two labels for the same item"):
-        alignment_rows(pd.concat([labels, labels]), opinions, scales=SCALES)
 
 
 def test_aius_are_counted_by_critique():
@@ -134,45 +126,6 @@ def test_the_range_is_that_of_every_verdict_that_is_missing(statistic):
     assert low.value < observed[statistic].value < high.value
     assert (low.items, low.reason) == (7, "2 of 7 items have no verdict; all of them count one way")
     assert f"{statistic}_lowest" not in rows("1122201"), "nothing is missing"
-
-
-def test_judges_together_have_the_values_of_each_alone():
-    """With so many annotators no two rows of labels are one, so all judges share them."""
-    rng = np.random.default_rng(4)
-    letters = np.array(list("120"))
-    labels = {f"a{rater}": "".join(letters[rng.integers(0, 3, 60)]) for rater in range(31)}
-    judges = {f"j{number}": "".join(letters[rng.integers(0, 3, 60)]) for number in range(3)}
-    judges["j1"] = "?" * 9 + judges["j1"][9:]
-    people, together = frame_from_words(labels), frame_from_words(judges, name_column="judge")
-    rows = [row for row in alignment_rows(people, together, scales=SCALES) if "dawid" not in row.statistic]
-    alone = [
-        row
-        for _, opinions in together.groupby("judge")
-        for row in alignment_rows(people, opinions, scales=SCALES)
-        if "dawid" not in row.statistic
-    ]
-    assert rows == alone
-    assert accuracy_rows(build_datasets(Frames(people, together, None, SCALES), "all")) == [
-        row for row in rows if row.statistic in WITH_GOLD
-    ]
-
-
-def test_one_fit_serves_all_judges_of_the_same_panel(monkeypatch):
-    judges = {"gpt": "1122110012", "claude": "1122220012", "llama": "2211220012"}
-    opinions = frame_from_words(judges, name_column="judge").assign(stage="verdict")
-    opinions["run"] = opinions["judge"]
-    fit, panels = causes.fit_ratings, []
-
-    def count(ratings):
-        panels.append(ratings)
-        return fit(ratings)
-
-    monkeypatch.setattr(causes, "fit_ratings", count)
-    rows = alignment_rows(frame_from_words(ANNOTATORS), opinions, scales=SCALES)
-    found = {row.judge: row.value for row in rows if row.statistic == "dawid_skene_accuracy"}
-    (ratings,) = panels
-    assert list(found.values()) == fit(ratings)[0].accuracy[-3:].tolist()
-    assert list(found) == sorted(judges)
 
 
 def test_the_reference_has_the_number_of_targets_of_the_statistic() -> None:
