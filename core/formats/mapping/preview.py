@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -126,16 +126,12 @@ def flatten(row: Row, prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield path, value
 
 
-def preview_elements(preview: Preview, each: str, *, alone: bool = False) -> Preview:
-    """Return a row for each element of the list at `each`, with its fields beside those of the row it is in, or
-    `alone`."""
-    name, rows = parse_path(each)[-1], []
-    for row in preview.rows:
-        cell = parse_cell(row.get(each, ""))
-        for element in cell if isinstance(cell, list) else ():
-            fields = element if isinstance(element, dict) else {name: element}
-            rows.append(({} if alone else row) | {column: _format_cell(value) for column, value in flatten(fields)})
-    return replace(preview, columns=tuple({column: None for row in rows for column in row}), rows=tuple(rows))
+def _element_fields(preview: Preview, each: str) -> list[str]:
+    """Return the fields of the objects in the list at `each`; those that are no objects are called like the list."""
+    cells = [parse_cell(row.get(each, "")) for row in preview.rows]
+    elements = [element for cell in cells if isinstance(cell, list) for element in cell]
+    objects = [own if isinstance(own, dict) else {parse_path(each)[-1]: own} for own in elements]
+    return list(dict.fromkeys(path for own in objects for path, _ in flatten(own)))
 
 
 def _is_record_list(cell: Any) -> bool:
@@ -207,7 +203,7 @@ def _unused_in_elements(preview: Preview, mapping: Mapping, used: set[Keys]) -> 
         if in_elements:
             joins = (join for join in mapping.join if join.name == column)
             in_elements |= {parse_path(key) for join in joins for key in join.own_fields}
-        for name in preview_elements(preview, column, alone=True).columns if in_elements else ():
+        for name in _element_fields(preview, column) if in_elements else ():
             own = parse_path(name)
             if not any(own[: len(keys)] == keys[: len(own)] for keys in in_elements):
                 yield f"{column}[].{name}"
