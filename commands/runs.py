@@ -4,7 +4,6 @@ import shlex
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -371,25 +370,15 @@ def experiment_status(
     name: Annotated[str, typer.Argument(help="The experiment.")],
     source: output.Source,
     engine: output.Database,
-    watch: Annotated[bool, typer.Option("--watch", help="Print it again after each change, until it ends.")] = False,
 ) -> output.Result:
     """Print the state of each run of an experiment: its traces, and what failed and why."""
     with connections.reading(engine) as session:
         found = experiments.find(session, source.id, name)
-    if found is None:
-        raise TiebreakError(f"The study has no experiment called {name!r}.")
-    previous = ""
-    while True:
-        with connections.reading(engine) as session:
-            progress = experiments.progress(session, found.id)
-        rows = [asdict(one) for one in progress.statuses]
-        text = f"{output.format_table(rows, 'It has no runs.')}\n{progress.summary()}"
-        if not watch or progress.state not in ("running", "waiting"):
-            return asdict(progress), text
-        if text != previous:
-            typer.echo(f"{text}\n")
-            previous = text
-        time.sleep(1.0)
+        if found is None:
+            raise TiebreakError(f"The study has no experiment called {name!r}.")
+        progress = experiments.progress(session, found.id)
+    table = output.format_table([asdict(one) for one in progress.statuses], "It has no runs.")
+    return asdict(progress), f"{table}\n{progress.summary()}"
 
 
 def _cancel(engine: output.Database, study_id: int, definition: "definitions.Definition") -> output.Result:
