@@ -89,6 +89,7 @@ NOUNS: dict[str, Noun | Command] = {
             "metric": Command(judges.metric),
             "influence": Command(runs.influence),
             "biases": Command(judges.biases, "biases"),
+            "formats": Command(judges.formats, "formats"),
             "slices": Command(judges.slices, "slices"),
             "rationales": Command(judges.rationales, "rationales"),
             "causes": Command(judges.causes, "causes"),

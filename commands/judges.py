@@ -17,6 +17,7 @@ from core.wording import format_estimate
 with lazy_imports():
     from core.formats import html_report
     from core.formats import text as text_files
+    from core.statistics.reports import judge_findings
     from core.statistics.reports import judges as judge_rules
     from storage.db import connections
     from storage.reports import alignment as alignment_report
@@ -235,6 +236,14 @@ def biases(asked: Asked) -> output.Result:
     rows = judge_biases.table(found)
     sentences = [*asked.note(), judge_biases.sentence(asked.engine, asked.study, found)]
     return rows, "\n".join([*sentences, output.format_table(rows, "No bias can be tested.")])
+
+
+@reads_study("criterion", "scenario", "reference")
+def formats(asked: Asked) -> output.Result:
+    """Print how each judge's accuracy changes with the format of the criterion, from runs that differ in it only."""
+    found = judge_biases.formats_of_study(asked.engine, asked.study, asked.selection(), reference=asked.reference)
+    rows = judge_biases.format_table(found)
+    return rows, "\n".join([*asked.note(), judge_findings.summarize_formats(found), output.format_table(rows, "")])
 
 
 @reads_study("kind", "criterion", "reference")

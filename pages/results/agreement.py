@@ -142,6 +142,10 @@ def draw_report(
         draw_points(study, stage_figures, query, choice, by_scenario, version)
     with right:
         draw_pairs(rows_by_stage, catalogue.name(choice.two_raters))
+    for figures in stage_figures:
+        for note in figures.notes:
+            opinions = f"{STAGES[figures.stage]}: " if figures.stage else ""
+            st.markdown(f":material/balance: {opinions}{escape_markdown(note)}")
     draw_table(stage_figures, query, choice, by_scenario)
 
 

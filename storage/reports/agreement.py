@@ -47,6 +47,10 @@ if TYPE_CHECKING:
 TARGET_KEY = ("kind", "criterion", "item", "part")
 DRAW_KEYS = ("stratum", "weight", "size")
 NOT_DRAWN = ("", 0.0, 0.0)
+# A note explains prevalence if the percentage is high, Fleiss' kappa is low, and AC1 is higher by this margin.
+HIGH_AGREEMENT, LOW_KAPPA, AC1_MARGIN = 0.8, 0.4, 0.3
+# Minimum share of a value for "nearly all" instead of "most" in a note.
+NEARLY_ALL = 0.8
 INTERVALS_FOR: Mapping[Annotators, str] = {
     "fixed": "Intervals are for these annotators on other items: other annotators are not taken into account.",
     "sample": "Intervals are for other items and for other annotators like these.",
@@ -64,6 +68,8 @@ class PanelReport:
     overall: tuple[AgreementRow, ...]
     scenarios: tuple[AgreementRow, ...] = ()
     pairs: tuple[AgreementRow, ...] = ()
+    notes: tuple[str, ...] = ()
+    """Sentences on low kappas that come from nearly all raters choosing the same value."""
 
     def rows(self) -> Iterator[AgreementRow]:
         """Yield all rows, with the panel's name in their groups."""
@@ -179,7 +185,7 @@ def _report_panel(
         return report
     scenarios = tuple(measure_panel(panel, "scenario", scales, resamples))
     pairs = tuple(measure_panel(panel, "raters", scales, resamples))
-    return replace(report, scenarios=scenarios, pairs=pairs)
+    return replace(report, scenarios=scenarios, pairs=pairs, notes=tuple(prevalence_notes(panel, rows, scenarios)))
 
 
 def _group_name(panel: RaterPanel | PanelReport, group: str, by: By) -> str:
@@ -269,6 +275,40 @@ def _statistics(
         elif by_name is not None:
             rows.append(by_name.noted("speakers without a name are left out"))
     return rows
+
+
+def prevalence_notes(
+    panel: RaterPanel, overall: Sequence[AgreementRow], scenarios: Sequence[AgreementRow]
+) -> Iterator[str]:
+    """Yield a sentence for each low kappa that comes from nearly all raters choosing the same value."""
+    for rows, by in ((overall, "all"), (scenarios, "scenario")):
+        statistics: dict[tuple[str, str, str], dict[str, float]] = {}
+        for row in rows:
+            if row.value is not None:
+                statistics.setdefault((row.kind, row.criterion, row.group), {})[row.statistic] = row.value
+        pooled_kinds = {kind for kind, criterion, _ in statistics if criterion == ALL}
+        for (kind, criterion, group), values in statistics.items():
+            scenario = group if by == "scenario" else None
+            if _has_prevalence(values) and (criterion == ALL or kind not in pooled_kinds):
+                yield _prevalence_note(panel, kind, criterion, scenario, values)
+
+
+def _has_prevalence(values: Mapping[str, float]) -> bool:
+    percent, kappa, ac1 = (values.get(name, np.nan) for name in ("percent", "fleiss_kappa", "gwet_ac1"))
+    return percent >= HIGH_AGREEMENT and kappa < LOW_KAPPA and ac1 - kappa >= AC1_MARGIN
+
+
+def _prevalence_note(
+    panel: RaterPanel, kind: str, criterion: str, scenario: str | None, values: Mapping[str, float]
+) -> str:
+    rows = select_rows(panel.values, kind, None if criterion == ALL else criterion, scenario)
+    (value, count), *_ = Counter(rows["value"].tolist()).most_common(1)
+    place = ", ".join(filter(None, ("" if criterion == ALL else criterion, scenario))) or "Overall"
+    most = "nearly all" if count >= NEARLY_ALL * len(rows) else "most"
+    return (
+        f"{place}: {100 * values['percent']:.0f} % agreement but kappa {values['fleiss_kappa']:.2f}: {most} chose "
+        f"{value} (prevalence). AC1 {values['gwet_ac1']:.2f}."
+    )
 
 
 # Tags in the reasons of labels, such as "#length": a taxonomy with the annotators' agreement on each tag.

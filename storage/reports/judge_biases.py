@@ -6,8 +6,9 @@ The position bias of people is beside them.
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 from sqlalchemy import Engine, Text, cast, func, select
@@ -16,9 +17,10 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.formats.tables import Column, in_file, records
+from core.protocols.prompt_parts import CRITERION_FORMATS
 from core.statistics.data.arrays import Floats
 from core.statistics.data.frames import ALL
-from core.statistics.reports.judge_findings import BiasRow, bias_rows, people_row, summarize
+from core.statistics.reports.judge_findings import BiasRow, FormatRow, bias_rows, format_rows, people_row, summarize
 from core.wording import report_criterion
 from storage.db import connections
 from storage.db.tables import ItemRow, LabelRow, TargetRow
@@ -27,6 +29,7 @@ from storage.reports import opinions as remembered
 from storage.reports._order_consistency import OrderPair
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.judge_ranking import RankingQuery, Selection, find_dataset
+from storage.runs import runs
 from storage.studies import items
 from storage.studies.studies import Study
 
@@ -174,3 +177,89 @@ COLUMNS = (
 def table(rows: Sequence[BiasRow]) -> list[dict[str, object]]:
     """Return one row for each bias of each judge."""
     return records(rows, COLUMNS)
+
+
+# The effect of the criterion's format on each judge: runs that differ in their setting `format` only.
+
+# The format that the others are compared with; without a run that has it, the first format of the others.
+BASE = CRITERION_FORMATS[0]
+# Run -> what its settings have in common with other runs, and its format.
+RunFormats = Mapping[int, tuple[str, str]]
+
+
+def formats_of_runs(session: Session, study_id: int) -> RunFormats:
+    """Return the runs whose settings equal those of a run with another format of the criterion."""
+    found: dict[str, dict[int, str]] = defaultdict(dict)
+    for run in runs.of_study(session, study_id):
+        settings = run.settings if isinstance(run.settings, dict) else {}
+        common = {name: value for name, value in settings.items() if name != "format"}
+        key = json.dumps([run.protocol, run.criterion, common], sort_keys=True, default=str)
+        found[key][run.id] = str(settings.get("format", BASE))
+    return {
+        run: (key, format)
+        for key, formats in found.items()
+        if len(set(formats.values())) > 1
+        for run, format in formats.items()
+    }
+
+
+# The columns of a page.
+FORMAT_COLUMNS = (
+    Column("Judge", "judge"),
+    Column("Format", lambda row: f"{row.format}, compared with {row.base}"),
+    Column("Effect", "effect low high", "estimate"),
+    Column("p", "p_corrected", "p"),
+    Column("Accuracy", "accuracy", "estimate"),
+    Column("Base", "base_accuracy", "estimate"),
+    Column("n", "targets", "count"),
+    Column("Other verdict", "changed changed_low changed_high", "estimate"),
+    Column(
+        "No verdict", lambda row: f"{row.no_verdict:,} of {row.judged:,}, base {row.base_no_verdict:,}", "figure"
+    ),
+    Column("Note", "reason"),
+)  # fmt: skip
+
+
+def compute_formats(engine: Engine, study: Study, data: AlignmentData, query: RankingQuery) -> list[FormatRow]:
+    """Compare the formats of every judge of a query; empty if no runs differ in their format only."""
+    with connections.reading(engine) as session:
+        run_formats = formats_of_runs(session, study.id)
+    dataset = find_dataset(data, query)
+    if dataset is None or not run_formats:
+        return []
+    pairs = _format_pairs(data, run_formats)
+    return format_rows(dataset, {key: names for key, names in pairs.items() if {*names} <= dataset.judges.keys()})
+
+
+def formats_of_study(
+    engine: Engine, study: Study, selection: Selection, *, reference: str | None = None
+) -> list[FormatRow]:
+    """Compare the formats of a study's judges; raises TiebreakError if no runs differ in their format only."""
+    rows = compute_formats(engine, study, *_selected(engine, study, selection, reference))
+    if not rows:
+        raise TiebreakError(
+            "No two runs differ in the format of the criterion only, with verdicts on the same targets."
+        )
+    return rows
+
+
+def format_table(rows: Sequence[FormatRow]) -> list[dict[str, object]]:
+    """Return one row for each judge and format."""
+    return [asdict(row) | {"found": row.found} for row in rows]
+
+
+def _format_pairs(data: AlignmentData, run_formats: RunFormats) -> dict[tuple[str, str, str], tuple[str, str]]:
+    """Return the pairs of `format_rows`: every judge with its base format and each other one, of repeats the first."""
+    opinions = data.opinions[data.opinions["run"].isin(list(run_formats)) & (data.opinions["stage"] != "first")]
+    names: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    columns: Any = opinions[["rater", "run", "judge"]].drop_duplicates().sort_values("run")
+    for rater, run, judge in columns.itertuples(index=False):
+        key, format = run_formats[run]
+        names[rater, key].setdefault(format, judge)
+    pairs: dict[tuple[str, str, str], tuple[str, str]] = {}
+    for (rater, _), by_format in names.items():
+        order: list[str] = [name for name in CRITERION_FORMATS if name in by_format]
+        order += [name for name in by_format if name not in CRITERION_FORMATS]
+        base, *others = order
+        pairs |= {(rater, base, other): (by_format[base], by_format[other]) for other in others}
+    return pairs

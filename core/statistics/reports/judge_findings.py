@@ -28,8 +28,8 @@ from core.statistics.measures.bias import (
     preference_given_people,
     preference_in_both_orders,
 )
-from core.statistics.measures.comparison import with_corrected
-from core.statistics.measures.means import effective_counts, selected_groups, wilson_interval
+from core.statistics.measures.comparison import paired_comparison, with_corrected
+from core.statistics.measures.means import effective_counts, selected_groups, share_estimate, wilson_interval
 from core.wording import equate_p, format_count, format_estimate, list_names
 
 Bias = Literal["position", "position, both orders", "length", "self-preference"]
@@ -217,6 +217,85 @@ def _effect_beyond_labels(chose: Bools, side: Floats, used: Bools, dataset: Data
 
 
 # How far a judge depends on the wording of the criterion: the same judge with several formats, paired by target.
+
+
+@dataclass(frozen=True)
+class FormatRow:
+    """The effect of one format on one judge, on the targets that it was asked about with both."""
+
+    judge: str
+    base: str
+    format: str
+    base_accuracy: float | None
+    """Share of the targets on which the verdict equals the reference; no verdict is an error (ScaleEval, eq. 2)."""
+    accuracy: float | None
+    effect: float | None
+    """Accuracy with the format minus that with the base format."""
+    low: float | None
+    high: float | None
+    targets: int
+    """With a reference."""
+    changed: float | None
+    """Share of the targets with another verdict; a verdict instead of none is another one."""
+    changed_low: float | None
+    changed_high: float | None
+    judged: int
+    """Targets of `changed`, with or without a reference."""
+    base_no_verdict: int
+    no_verdict: int
+    """Of the judged targets."""
+    p: float | None
+    p_corrected: float | None = None
+    """Holm's, over all judges and formats."""
+    reason: str = ""
+
+    @property
+    def found(self) -> bool:
+        """Whether the corrected p is under 0.05."""
+        return self.p_corrected is not None and self.p_corrected < LEVEL
+
+
+def format_rows(dataset: Dataset, pairs: Mapping[tuple[str, str, str], tuple[str, str]]) -> list[FormatRow]:
+    """Return the effect of each format, with Holm's correction over those that could be tested.
+
+    `pairs`: a judge, its base format and another one -> the names of both among the judges of the dataset.
+    """
+    rows = [_format_row(dataset, key, names) for key, names in pairs.items()]
+    return with_corrected(rows, [row.p for row in rows])
+
+
+def summarize_formats(rows: Sequence[FormatRow]) -> str:
+    """Return one line: the formats that change an accuracy, and the number of tested ones."""
+    tested = sum(row.p_corrected is not None for row in rows)
+    found = sorted((row for row in rows if row.found), key=lambda row: -abs(row.effect or 0))
+    if not tested:
+        return "No format of the criterion could be tested."
+    if not found:
+        return f"No format of the criterion changes an accuracy in {tested} tests (Holm-corrected p under {LEVEL:g})."
+    texts = [f"{row.judge} with the format {row.format}: {row.effect or 0:+.2f}" for row in found[:3]]
+    more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+    return f"{'; '.join(texts)}{more} in accuracy. {len(found)} of {tested} tests found a difference."
+
+
+def _format_row(dataset: Dataset, key: tuple[str, str, str], names: tuple[str, str]) -> FormatRow:
+    base, other = (dataset.judges[name] for name in names)
+    judged = base.asked & other.asked
+    used = judged & ~np.isnan(dataset.gold)
+    missing = np.isnan(base.values) & np.isnan(other.values)
+    differs = ((base.values != other.values) & ~missing)[judged]
+    base_right, right = ((opinions.values == dataset.gold).astype(float) for opinions in (base, other))
+    differences = np.where(used, right - base_right, np.nan)
+    groups = dataset.ratings.groups
+    compared = paired_comparison(*names[::-1], differences, groups, 1000)
+    share = share_estimate(differs, selected_groups(groups, judged))
+    return FormatRow(
+        *key,
+        float(base_right[used].mean()) if used.any() else None, float(right[used].mean()) if used.any() else None,
+        compared.difference, compared.low, compared.high, int(used.sum()),
+        share.value, share.low, share.high, share.items,
+        int(np.isnan(base.values[judged]).sum()), int(np.isnan(other.values[judged]).sum()),
+        compared.p_bootstrap, reason=compared.reason,
+    )  # fmt: skip
 
 
 # The annotators whose labels a judge repeats, and datasets without them.

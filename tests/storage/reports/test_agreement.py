@@ -17,7 +17,7 @@ from core.trace import Verdict, VerdictReached
 from storage.reports import agreement
 from storage.reports.agreement import TagRow, find_tags
 from storage.studies.studies import Study
-from storage.transfer import samples
+from storage.transfer import imports, samples
 from tests.conftest import make_item, make_label, make_target
 from tests.core.formats.shared import MAPPINGS, public_file
 from tests.sessions import read
@@ -187,6 +187,16 @@ def test_criteria_on_one_scale_are_pooled_and_others_are_not(engine: Engine) -> 
         engine, [scale, *labelled_items("11", "22"), *labelled_items("12", "22", criterion="depth")], "separate"
     )
     assert {row.criterion for row in agreement.rows(engine, separate, "all")} == {"helpfulness", "depth"}
+
+
+def test_a_low_kappa_with_high_agreement_has_a_note_also_on_pooled_criteria(engine: Engine) -> None:
+    study = import_study(engine, labelled_items(*["111"] * 18, "112", "121"))
+    (panel,) = agreement.report(engine, study, "people").panels
+    assert panel.notes[0] == ("helpfulness: 93 % agreement but kappa -0.03: nearly all chose 1 (prevalence). AC1 0.93.")
+    assert panel.notes[1].startswith("helpfulness, math: ")
+    imports.import_records(engine, "s", labelled_items(*["111"] * 18, "112", "121", criterion="clarity"))
+    (panel,) = agreement.report(engine, study, "people").panels
+    assert panel.notes[0].startswith("Overall: 93 % agreement but kappa -0.03: nearly all chose 1")
 
 
 @pytest.mark.slow
