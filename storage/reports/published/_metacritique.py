@@ -416,7 +416,7 @@ TABLES = (
         "metacritique-figure-4", PAPER, "Figures 4 and 5: win rate of refined answers",
         "Does the better critique lead to the better answer?",
         "a run of critique refinement, or people's comparisons of refined answers", refinement_wins,
-        kinds=("preference/refined", "answer"),
+        kinds=("preference/refined answer",),
     ),
     PublishedTable(
         "metacritique-6", PAPER, "Table 6: leaderboard of critique models", "Which author writes the best critiques?",

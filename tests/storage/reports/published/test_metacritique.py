@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -157,3 +158,9 @@ def test_gold_ratings_and_accuracies_have_a_row_for_each_group(table: Table) -> 
     assert ratings == {"reference answer": 7.0, "AIU extraction, llm": 5.0}
     accuracies = {(row.scorer, row.group): row.value for row in table("metacritique-4")}
     assert accuracies["gpt", "precision, llm"] == 1.0
+
+
+def test_a_table_is_offered_for_values_of_its_kind_and_criterion() -> None:
+    assert published.find_table("metacritique-figure-4").kinds == ("preference/refined answer",)
+    kinds = {kind.partition("/")[0] for table in published.TABLES for kind in table.kinds}
+    assert kinds <= {*get_args(Kind)} and all(table.kinds for table in published.TABLES)
