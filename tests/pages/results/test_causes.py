@@ -18,7 +18,6 @@ def test_every_judge_has_a_sentence_and_labels_can_be_requested() -> None:
     app = visit(PAGE, section="To label")
     app.button(key="request_labels").click().run()
     assert "are in the annotators' queues" in page_text(app)
-    assert "At the request of one more label of" in page_text(visit(PAGE, section="To label"))
 
 
 def test_a_table_without_causes_has_their_reason_and_no_empty_column() -> None:
@@ -69,4 +68,3 @@ def test_slices_state_their_targets_and_that_no_difference_is_significant() -> N
     assert f"{sentence}, n 60 to 62, p corrected." in text
     assert "equally often" not in text
     assert "a majority of people, one label included" in text
-    assert "2 targets without a scenario: outside of the slice of every scenario." in text
