@@ -65,6 +65,10 @@ class Server:
         """The number of connections so far."""
         self.probabilities: dict[str, float] = {}
         """Token -> its probability in place of a token that is a number; empty: no log probabilities are returned."""
+        self.stream_seconds = 0.5
+        """The time over which a streamed reply is sent."""
+        self.stream_end = True
+        """Whether a stream is sent to its end."""
         self.hung_up = 0
         """The number of requests whose client disconnected before the response."""
         self.address = ""
@@ -229,11 +233,31 @@ class Connection(asyncio.Protocol):
                 if request.get("logprobs") and self.server.probabilities:
                     for choice in response["choices"]:
                         choice["logprobs"] = logprobs(choice["message"]["content"], self.server.probabilities)
-                self.answer(200, response)
+                if request.get("stream"):
+                    await self.stream(response)
+                else:
+                    self.answer(200, response)
             line["delivered"] = True
         finally:
             self.server.open -= 1
             self.server.record(line | {"at": time.time()})
+
+    async def stream(self, response: dict[str, Any]) -> None:
+        """Send a reply word by word; the end of the connection is that of the stream."""
+        self.transport.write(b"HTTP/1.1 200 X\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
+        (choice,) = response["choices"]
+        words = re.findall(r"\s*\S+|\s+$", choice["message"]["content"])
+        for word in words[: len(words) if self.server.stream_end else len(words) // 2]:
+            self.send_event({"choices": [{"index": 0, "delta": {"content": word}, "finish_reason": None}]})
+            await asyncio.sleep(self.server.stream_seconds / len(words))
+        if self.server.stream_end:
+            self.send_event({"choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]})
+            self.send_event({"choices": [], "usage": response["usage"]})
+            self.transport.write(b"data: [DONE]\n\n")
+        self.transport.close()
+
+    def send_event(self, value: dict[str, Any]) -> None:
+        self.transport.write(f"data: {json.dumps(value)}\n\n".encode())
 
     async def fail(self, fault: dict[str, Any], request: dict[str, Any], prompt: str) -> None:
         kind = fault["fault"]

@@ -12,6 +12,7 @@ import re
 import socket
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -23,7 +24,7 @@ from yarl import URL
 
 from core.answers.answer import Format
 from core.errors import PermanentFailure, TemporaryFailure, TiebreakError
-from core.llm import errors, local_server, wire
+from core.llm import errors, local_server, progress, wire
 from core.llm.client import Reply, parse_replies, refusal, seconds_since
 from core.llm.secrets import api_key, describe_problem
 from core.llm.wire import MAX_BYTES, too_large
@@ -160,8 +161,13 @@ def page_text(body: bytes) -> str:
 
 def invalid_response(body: bytes, ask: Ask) -> TemporaryFailure:
     """Return the problem of a body that is not valid JSON."""
-    shown = errors.plain_detail(page_text(body)) or "it is empty"
-    return TemporaryFailure(f"{ask.spec.model} returned an invalid response, which is not JSON: {shown}")
+    start = body[:64].lstrip()
+    reason = "its JSON is malformed" if start[:1] in (b"{", b"[") else "it is not JSON"
+    if start[:1] == b"<":
+        reason = f'it is a web page, "{errors.plain_detail(page_text(body))}"'
+    if not start:
+        reason = "it is empty"
+    return TemporaryFailure(f"{ask.spec.model} returned an invalid response: {reason}.")
 
 
 def _status(status: int, code: object) -> int:
@@ -186,6 +192,12 @@ LARGE_REQUEST = 2**20
 # Seconds that an idle connection stays open: uvicorn, which serves vLLM, closes it after 5, and a request that is sent
 # at that moment is lost.
 KEEP_ALIVE = 4.0
+# What a request for a stream has in addition, the media type of one, and the statuses that can mean that it is refused.
+STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
+EVENT_STREAM = "text/event-stream"
+REFUSED_STREAM = (400, 422)
+# Characters of a streamed text that are kept to show its end: that, and the longest key that may begin before it.
+MAX_END = progress.SHOWN + 2_000
 
 
 # Where the requests for a model go, and with which headers.
@@ -220,7 +232,8 @@ class OpenAICompatible:
 
     async def _call(self, ask: Ask) -> list[Reply]:
         spec = ask.spec
-        route = await route_to(spec)
+        with progress.loading(ask) if local_server.is_local(spec) else nullcontext():
+            route = await route_to(spec)
         try:
             async with asyncio.timeout(spec.timeout):
                 return await self._replies(ask, route)
@@ -235,7 +248,7 @@ class OpenAICompatible:
 
         async def request(omitted: frozenset[str]) -> Any:
             body = wire.chat_body(ask, omitted)
-            status, content, retry_after = await self._post(route, json.dumps(body).encode(), ask.spec)
+            status, content, retry_after = await self._send(route, body, ask)
             data = parse_json(content)
             error = parse_error(status, content, data)
             if error is None and data is None:
@@ -254,7 +267,16 @@ class OpenAICompatible:
         dollars = 0.0 if local_server.is_local(ask.spec) else None  # the prices of a server at an address are unknown
         return parse_replies(data, ask, seconds_since(start), dollars, notes)
 
-    async def _post(self, route: Route, body: bytes, spec: Spec) -> Response:
+    async def _send(self, route: Route, body: Mapping[str, Any], ask: Ask) -> Response:
+        """Send a request; that for a reply which somebody watches as a stream, unless the server refuses it."""
+        call = progress.streamed_call(ask)
+        if call is not None:
+            response = await self._post(route, json.dumps({**body, **STREAMED}).encode(), ask.spec, call)
+            if response[0] not in REFUSED_STREAM:
+                return response
+        return await self._post(route, json.dumps(body).encode(), ask.spec)
+
+    async def _post(self, route: Route, body: bytes, spec: Spec, call: progress.OpenCall | None = None) -> Response:
         """Send a request; raises PermanentFailure for a redirect, and a problem for a response that is too large."""
         data, (url, headers) = io.BytesIO(body) if len(body) > LARGE_REQUEST else body, route
         async with self._session().post(url, data=data, headers=headers, allow_redirects=False) as response:
@@ -264,7 +286,10 @@ class OpenAICompatible:
                     "enter the address that it leads to, if you trust it."
                 )
             failed = response.status >= 400
-            content = await _read(response, MAX_ERROR_BYTES if failed else MAX_BYTES, truncate=failed)
+            if call is not None and not failed and response.content_type == EVENT_STREAM:
+                content = await _read_stream(response, call)
+            else:
+                content = await _read(response, MAX_ERROR_BYTES if failed else MAX_BYTES, truncate=failed)
             if content is None:
                 raise too_large(spec)
             return response.status, content, errors.parse_retry_after(response.headers.get("Retry-After"))
@@ -309,6 +334,79 @@ async def _read(response: aiohttp.ClientResponse, max_bytes: int, truncate: bool
         if size > max_bytes:
             return b"".join(pieces)[:max_bytes] if truncate else None
     return b"".join(pieces)
+
+
+async def _read_stream(response: aiohttp.ClientResponse, call: progress.OpenCall) -> bytes | None:
+    """Return the whole response that a stream of its pieces makes, None for a longer one than `MAX_BYTES`.
+
+    The text so far is that of the open call. Raises ClientPayloadError for a stream that ends before its reply.
+    """
+    rest, size, stream = b"", 0, _Stream()
+    async for piece in response.content.iter_any():
+        size += len(piece)
+        if size > MAX_BYTES:
+            return None
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            stream.add(line)
+        call.text = wire.partial_text(stream.end, progress.SHOWN)
+    stream.add(rest)
+    if not stream.is_complete:
+        raise aiohttp.ClientPayloadError("the stream ended before the reply")
+    return stream.body()
+
+
+class _Stream:
+    """The pieces of a streamed response, which is untrusted: what has another type is left out."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, list[str]] = {}
+        """Field of the message -> its texts."""
+        self._last: dict[str, Any] = {}
+        self._finish: Any = None
+        self._error: Any = None
+        self.is_complete = False
+        self.end = ""
+        """The end of the text so far, or of the reasoning before it: the whole would be joined for each piece."""
+
+    def add(self, line: bytes) -> None:
+        """Add a line of the stream."""
+        name, _, value = line.strip().partition(b":")
+        if name != b"data":
+            return
+        data = parse_json(value.strip())
+        if not isinstance(data, dict):
+            self.is_complete = self.is_complete or value.strip() == b"[DONE]"
+            return
+        if data.get("error"):
+            self._error, self.is_complete = data["error"], True
+        if data.get("usage"):
+            self._last["usage"] = data["usage"]
+        choices = data.get("choices")
+        if isinstance(choices, list) and choices and isinstance(choices[0], dict):
+            self._add_choice(choices[0])
+
+    def _add_choice(self, choice: Mapping[str, Any]) -> None:
+        delta: Any = choice.get("delta")
+        for name in ("content", "reasoning_content", "reasoning", "refusal") if isinstance(delta, Mapping) else ():
+            if isinstance(text := delta.get(name), str):
+                self._append("reasoning_content" if name == "reasoning" else name, text)
+        if choice.get("finish_reason"):
+            self._finish, self.is_complete = choice["finish_reason"], True
+
+    def _append(self, name: str, text: str) -> None:
+        if name == "content" and name not in self._parts:
+            self.end = ""  # of the reasoning
+        self._parts.setdefault(name, []).append(text)
+        if name == "content" or "content" not in self._parts:
+            self.end = (self.end + text)[-MAX_END:]
+
+    def body(self) -> bytes:
+        """Return the response as the server would have sent it without a stream."""
+        if self._error is not None:
+            return json.dumps({"error": self._error}).encode()
+        message = {field: "".join(texts) for field, texts in self._parts.items()}
+        return json.dumps({"choices": [{"message": message, "finish_reason": self._finish}], **self._last}).encode()
 
 
 def _connection_problem(error: Exception, spec: Spec) -> TiebreakError:

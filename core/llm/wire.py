@@ -97,6 +97,16 @@ def clean_text(text: str) -> str:
     return text
 
 
+def partial_text(text: str, length: int) -> str:
+    """Return the end of a text that is still being written; the beginning of a key in the environment is held back."""
+    longest = max(map(len, _keys()), default=0)
+    text = clean_text(text[-length - longest :])[-length:]
+    for key in _keys():
+        shown = next((size for size in range(len(key) - 1, 0, -1) if text.endswith(key[:size])), 0)
+        text = text[: len(text) - shown] if shown >= MIN_KEY_LENGTH // 2 else text
+    return text
+
+
 def _keys() -> list[str]:
     values = [os.environ[name].strip() for name in list(os.environ) if name.endswith("_API_KEY")]
     return sorted((value for value in values if len(value) >= MIN_KEY_LENGTH), key=len, reverse=True)

@@ -1,7 +1,7 @@
 """The list of traces with filters, and the page of one trace, live or finished."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -291,7 +291,7 @@ def draw_events(trace: traces.Trace, item: Item, settings: dict[str, Any], *, ha
         if is_live and current.status != trace.status:  # the page also records what is seen of a running trace
             st.rerun()
         calls = open_calls(current) if is_live else []
-        if not has_begun and events:
+        if not has_begun and (events or any(call.text for call in calls)):
             st.session_state["begun"] = trace.id
             st.rerun()
         with st.container(key=f"outcome-{current.id}-status"):
@@ -299,6 +299,7 @@ def draw_events(trace: traces.Trace, item: Item, settings: dict[str, Any], *, ha
         if calls:
             st.markdown("  \n".join(map(describe_call, calls)))
         turns.render_trace(current, item, events, settings, live=current.status == "running")
+        draw_open_texts(calls)
 
     refresh()
 
@@ -315,8 +316,18 @@ def open_calls(trace: traces.Trace) -> list[OpenCall]:
 def describe_call(call: OpenCall) -> str:
     """Return `**judge A**, round 1, writing · 12 s` as Markdown."""
     when = "first opinion" if call.round == 0 else f"round {call.round}"
+    what = "loading the model" if call.is_loading else "writing"
     seconds = numbers.format_duration(max(0.0, round(time.time() - call.since)))
-    return f":material/edit: **{escape_markdown(call.speaker)}**, {when}, writing · {seconds}"
+    return f":material/edit: **{escape_markdown(call.speaker)}**, {when}, {what} · {seconds}"
+
+
+def draw_open_texts(calls: Sequence[OpenCall]) -> None:
+    """Draw what has arrived of replies below the turns, as it is written."""
+    for number, call in enumerate(calls):
+        if call.text:
+            with st.container(key=f"open-call-{number}", gap="small"):
+                st.markdown(describe_call(call))
+                st.text(call.text)
 
 
 def draw_status(trace: traces.Trace, totals: call_totals.Totals, verdict: Verdict | None) -> None:

@@ -3,7 +3,7 @@
 Some traces are watched by somebody: a worker states their open calls again and again while they are open.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -31,7 +31,7 @@ from core.items import item_name
 from core.labels import Target
 from core.llm.progress import OpenCall
 from core.trace import Event, current_numbered_events
-from storage.db.columns import START, Page, read_page
+from storage.db.columns import START, Page, read_page, sanitize
 from storage.db.connections import batches, clock, upsert
 from storage.db.guards import STUDY, reading_for
 from storage.db.tables import EventRow, ItemRow, LiveTraceRow, OpinionRow, RunRow, TargetRow, TraceRow
@@ -350,17 +350,16 @@ def watch(session: Session, trace_id: int) -> None:
     upsert(session, LiveTraceRow, ("trace_id",), {"trace_id": trace_id, "watched_until": at + WATCHED})
 
 
-def watched(session: Session) -> set[int]:
-    """Return the traces that somebody watches."""
-    return set(
-        session.scalars(select(col(LiveTraceRow.trace_id)).where(col(LiveTraceRow.watched_until) > clock(session)))
-    )
+def watched(session: Session, trace_ids: Collection[int]) -> set[int]:
+    """Return the traces among these that somebody watches."""
+    query = select(col(LiveTraceRow.trace_id)).where(col(LiveTraceRow.watched_until) > clock(session))
+    return set(session.scalars(query)) & set(trace_ids)
 
 
 def state_calls(session: Session, by_trace: Mapping[int, Sequence[OpenCall]]) -> None:
     """Store the open calls of traces that are watched."""
     for trace_id, found in by_trace.items():
-        values = [asdict(call) for call in found]
+        values = [{**asdict(call), "text": sanitize(call.text)} for call in found]
         session.execute(
             update(LiveTraceRow).where(col(LiveTraceRow.trace_id) == trace_id).values(calls=values, at=clock(session))
         )

@@ -88,16 +88,20 @@ class Batches(Generic[Request, Result]):
                 future.set_result(result)
 
 
-# Seconds between two statements of the open calls of the traces that somebody watches.
-STATE_SECONDS = 1.0
+# States the open calls of the traces that somebody watches, while a worker executes them.
+
+# Seconds between two looks whether a trace is watched, and between two statements of the calls of one that is.
+LOOK, STATE = 1.0, 0.5
 
 
 class LiveTraces:
-    """The traces that a worker executes now; their open calls are stated while somebody watches them."""
+    """The traces that a worker executes now."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._followed: dict[int, Progress] = {}
+        self._stated: set[int] = set()
+        """Traces whose last statement had open calls."""
         self._task: asyncio.Task[None] | None = None
 
     @contextmanager
@@ -114,15 +118,24 @@ class LiveTraces:
             del self._followed[trace_id]
 
     async def _state_repeatedly(self) -> None:
-        while self._followed:
-            await asyncio.sleep(STATE_SECONDS)
+        while self._followed or self._stated:
+            is_watched = any(progress.is_watched for progress in self._followed.values())
+            await asyncio.sleep(STATE if is_watched else LOOK)
             try:
-                watched = await asyncio.to_thread(read, self._engine, traces.watched)
-                calls = {id: list(self._followed[id].calls.values()) for id in watched & self._followed.keys()}
-                if calls:
-                    await asyncio.to_thread(write, self._engine, partial(traces.state_calls, by_trace=calls))
+                await self._state()
             except (SQLAlchemyError, TiebreakError) as error:  # nobody sees the calls until the database is back
                 log.debug("Open calls could not be stated.", exc_info=error)
+
+    async def _state(self) -> None:
+        find = partial(traces.watched, trace_ids=list(self._followed))
+        watched = await asyncio.to_thread(read, self._engine, find)
+        for trace_id, progress in self._followed.items():
+            progress.is_watched = trace_id in watched
+        calls = {id: list(progress.calls.values()) for id, progress in self._followed.items() if progress.is_watched}
+        calls |= {id: [] for id in self._stated - calls.keys()}
+        self._stated = {id for id, found in calls.items() if found}
+        if calls:
+            await asyncio.to_thread(write, self._engine, partial(traces.state_calls, by_trace=calls))
 
 
 # Stores the events of a run: those that arrive at the same time in one transaction.

@@ -202,17 +202,18 @@ def test_a_trace_of_a_pair_shows_its_two_responses_and_links_to_their_label():
     assert not label_is_blind(make_target(part="1-3"), "ann") and label_is_blind(make_target(part="1-2"), "ann")
 
 
-def test_who_watches_a_running_trace_sees_which_judges_write():
+def test_who_watches_a_running_trace_sees_what_its_judges_write():
     records = [ItemRecord(item=make_item()), RUN, a_trace("item 0", a_verdict("disputed", (1, 2, 1)))]
     prepare_study(records, "tour")
     [trace] = find_traces()
     with connections.writing(resources.engine()) as session:
         session.execute(update(TraceRow).values(outcome="waiting"))
         traces.watch(session, trace.id)
-        calls = [OpenCall("b*en*", 1, time.time()), OpenCall("cat", 1, time.time())]
+        calls = [OpenCall("b*en*", 1, time.time(), "**Response 1** <img src=x>"), OpenCall("cat", 1, time.time())]
         traces.state_calls(session, {trace.id: calls})
     page = visit("watch/traces", trace=str(trace.id))
     assert "b\\*en\\*" in page_text(page) and "**cat**, round 1, writing" in page_text(page)
+    assert [text.value for text in page.text] == ["**Response 1** <img src=x>"]  # not as Markdown
 
 
 def test_who_watches_a_running_trace_labels_its_target_no_longer_blind():

@@ -259,26 +259,30 @@ def test_a_worker_that_lost_its_claim_stores_nothing(engine, a_study):
 
 
 def test_an_open_call_is_stated_while_its_trace_is_watched(engine, a_study, monkeypatch):
-    monkeypatch.setattr(_transactions, "STATE_SECONDS", 0.05)
+    monkeypatch.setattr(_transactions, "LOOK", 0.05)
+    monkeypatch.setattr(_transactions, "STATE", 0.05)
     run_id = _launch.create_run(engine, make_request(a_study, parallel=1))
     first, other, *_ = read(engine, find_traces, traces.Filter(a_study.id, run_id))
     write(engine, traces.watch, first.id)
     seen: dict[str, set[str]] = {first.item: set(), other.item: set()}
 
     async def reply(ask):
-        """Answer when a page can have read who writes."""
+        """Write as a client does, until a page can read it."""
         end = time.monotonic() + 2.0
         while time.monotonic() < end and not seen[first.item]:
+            call = progress.streamed_call(ask)
+            if call is not None:
+                call.text = f"{ask.speaker} writes \x00"
             await asyncio.sleep(0.05)
             with reading(engine) as session:
                 for trace in (first, other):
-                    seen[trace.item] |= {one.speaker for one in traces.open_calls(session, trace.id)}
+                    seen[trace.item] |= {one.text for one in traces.open_calls(session, trace.id) if one.text}
         return "1"
 
     run, _ = execute(engine, run_id, ScriptedModel(reply))
     assert run.state == "finished"
-    assert seen[first.item] and seen[first.item] <= {"a", "b"}
-    assert not seen[other.item]  # nobody watches it
+    assert seen[first.item] <= {"a writes \ufffd", "b writes \ufffd"} and seen[first.item]
+    assert not seen[other.item]  # nobody watches it: its replies are requested as a whole
 
 
 def test_what_a_killed_worker_stated_is_not_shown_as_open(engine, a_study, monkeypatch):
@@ -286,9 +290,9 @@ def test_what_a_killed_worker_stated_is_not_shown_as_open(engine, a_study, monke
     first, second, *_ = read(engine, find_traces, traces.Filter(a_study.id, run_id))
     with writing(engine) as session:
         traces.watch(session, first.id)
-        traces.state_calls(session, {first.id: [progress.OpenCall("a", 0, time.time())]})
+        traces.state_calls(session, {first.id: [progress.OpenCall("a", 0, time.time(), "half")]})
     with reading(engine) as session:
-        assert [call.speaker for call in traces.open_calls(session, first.id)] == ["a"]
+        assert [call.text for call in traces.open_calls(session, first.id)] == ["half"]
         monkeypatch.setattr(traces, "STATED", timedelta(0))
         assert not traces.open_calls(session, first.id)
     monkeypatch.setattr(traces, "WATCHED", timedelta(seconds=-1))
