@@ -1,7 +1,7 @@
 """Asks to a local server, through a client."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -28,33 +28,34 @@ def complete_ask(ask: Ask, client: Callable[[], Model] = Router) -> Reply | Tieb
     return complete_asks([ask], client)[0]
 
 
-def complete_asks(asks: list[Ask], client: Callable[[], Model] = Router) -> list[Reply | TiebreakError]:
-    """Return the reply or the problem of each ask, in sequence through one client."""
+def with_client(client: Callable[[], Any], use: Callable[[Any], Awaitable[Any]]) -> Any:
+    """Return the result of `use` with a client that is closed afterwards."""
 
-    async def run() -> list[Reply | TiebreakError]:
+    async def run() -> Any:
         model = client()
-        outcomes: list[Reply | TiebreakError] = []
         try:
-            for ask in asks:
-                try:
-                    outcomes.append(await model.complete(ask))
-                except TiebreakError as error:
-                    outcomes.append(error)
-            return outcomes
+            return await use(model)
         finally:
             await model.close()
 
     return asyncio.run(run())
+
+
+def complete_asks(asks: list[Ask], client: Callable[[], Model] = Router) -> list[Reply | TiebreakError]:
+    """Return the reply or the problem of each ask, in sequence through one client."""
+
+    async def use(model: Model) -> list[Reply | TiebreakError]:
+        outcomes: list[Reply | TiebreakError] = []
+        for ask in asks:
+            try:
+                outcomes.append(await model.complete(ask))
+            except TiebreakError as error:
+                outcomes.append(error)
+        return outcomes
+
+    return with_client(client, use)
 
 
 def sample_ask(ask: Ask, client: Callable[[], Any] = Router) -> list[Reply]:
     """Return the replies of one call for several samples."""
-
-    async def run() -> list[Reply]:
-        model = client()
-        try:
-            return await model.sample(ask)
-        finally:
-            await model.close()
-
-    return asyncio.run(run())
+    return with_client(client, lambda model: model.sample(ask))

@@ -46,23 +46,22 @@ def test_a_file_in_the_folder_is_read(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["../secret.png", "deep/../../secret.png", "/etc/passwd", "~/x.png", "", ".", "deep\\..\\a.png", "a\0.png"]
+    "path",
+    [
+        *("../secret.png", "deep/../../secret.png", "/etc/passwd", "~/x.png", "", ".", "deep\\..\\a.png", "a\0.png"),
+        "link.png",
+    ],
 )
-def test_a_path_that_leaves_the_folder_is_refused(folder: Path, path: str) -> None:
+def test_a_path_or_a_link_that_leaves_the_folder_is_refused(folder: Path, path: str) -> None:
+    os.symlink(folder.parent / "secret.png", folder / "link.png")
     with pytest.raises(TiebreakError, match="should be a path inside"):
         images.read_image(folder, path)
 
 
-def test_a_link_that_leaves_the_folder_is_refused(folder: Path) -> None:
-    os.symlink(folder.parent / "secret.png", folder / "link.png")
-    with pytest.raises(TiebreakError, match="should be a path inside"):
-        images.read_image(folder, "link.png")
-
-
-def test_a_missing_file_and_a_folder_are_refused(folder: Path) -> None:
-    for path in ("c.png", "deep"):
-        with pytest.raises(TiebreakError, match="is not in the study's media folder"):
-            images.read_image(folder, path)
+@pytest.mark.parametrize("path", ["c.png", "deep"])
+def test_a_missing_file_and_a_folder_are_refused(folder: Path, path: str) -> None:
+    with pytest.raises(TiebreakError, match="is not in the study's media folder"):
+        images.read_image(folder, path)
 
 
 def test_a_large_file_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,12 +70,9 @@ def test_a_large_file_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) 
         images.read_image(folder, "a.png")
 
 
-@pytest.mark.parametrize(
-    ("format", "media_type"),
-    [("PNG", "image/png"), ("JPEG", "image/jpeg"), ("GIF", "image/gif"), ("WEBP", "image/webp")],
-)
-def test_the_type_is_determined_by_the_content(format: str, media_type: str) -> None:
-    assert images.detect_type(encode(format), "x.txt") == media_type
+@pytest.mark.parametrize("format", ["PNG", "JPEG", "GIF", "WEBP"])
+def test_the_type_is_determined_by_the_content(format: str) -> None:
+    assert images.detect_type(encode(format), "x.txt") == f"image/{format.lower()}"
 
 
 @pytest.mark.parametrize(

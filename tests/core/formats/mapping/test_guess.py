@@ -90,18 +90,12 @@ def test_columns_of_judges_are_guessed_by_name_and_cells() -> None:
 )
 def test_annotators_with_names_of_models_are_reported(name: str) -> None:
     warning = warn_of_models([name, "expert_1", "Hellman", "Claudette", "Judgement Day"])
-    assert (
-        warning.startswith("1 of the annotators have names of models") and name in warning and "Hellman" not in warning
-    )
+    assert warning.startswith("1 of the annotators") and name in warning and "Hellman" not in warning
 
 
 def test_no_person_is_reported_as_a_model_and_long_lists_are_shortened() -> None:
     assert warn_of_models(["expert_1", "Ann", "Stallman", ""]) == ""
     warning = warn_of_models([f"gpt-{n}" for n in range(40)] * 2)
-    assert (
-        warning.startswith("40 of the annotators have names of models")
-        and "'gpt-0'" in warning
-        and "'gpt-9'" not in warning
-        and " more; " in warning
-    )
+    assert warning.startswith("40 of the annotators") and " more; " in warning
+    assert "'gpt-0'" in warning and "'gpt-9'" not in warning
     assert "\n" not in warn_of_models(["gpt\nid: x"])

@@ -76,9 +76,18 @@ judges:
     assert [record.criterion.name for record in of_kind(records, CriterionRecord)] == ["tone"]
 
 
-def test_one_verdict_a_row_with_model_cost_order_and_stage(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("choice", "outcome", "value", "opinions"),
+    [
+        (2, "agreed", 2, {("j1", "last", 2), ("j2", "last", 2), ("panel", "verdict", 2)}),
+        (1, "disputed", None, {("j1", "last", 2), ("j2", "last", 1)}),
+    ],
+)
+def test_one_verdict_a_row_with_model_cost_order_and_stage(
+    tmp_path: Path, choice: int, outcome: str, value: int | None, opinions: set[tuple[str, str, int]]
+) -> None:
     base = {"judge": "j1", "choice": 1, "model": "m-1", "usd": "0.02", "shown": "BA"}
-    rows = [pair(**base), pair(**base | {"judge": "j2", "choice": 2, "shown": "AB"})]
+    rows = [pair(**base), pair(**base | {"judge": "j2", "choice": choice, "shown": "AB"})]
     mapping = (
         PAIR
         + """
@@ -91,19 +100,10 @@ judges:
     (run,) = of_kind(records, RunRecord)
     assert run.settings["judges"][0] == {"name": "j1", "spec": {"model": "m-1"}}
     verdict = verdicts(records)["panel", "1"]
-    assert {(one.judge, one.stage, one.value) for one in verdict.opinions} == {
-        ("j1", "last", 2), ("j2", "last", 2), ("panel", "verdict", 2)
-    }  # fmt: skip
-    assert verdict.outcome == "agreed"
+    assert opinions <= {(one.judge, one.stage, one.value) for one in verdict.opinions}
+    assert (verdict.outcome, verdict.value) == (outcome, value)
     turn = of_kind(records, TraceRecord)[0].events[0].turn
     assert (turn.shown, turn.usage.dollars, turn.model) == ((2, 1), 0.02, "m-1")
-
-
-def test_a_panel_that_does_not_agree_is_disputed(tmp_path: Path) -> None:
-    rows = [pair(judge=judge, choice=choice) for judge, choice in (("j1", 1), ("j2", 2))]
-    mapping = PAIR + "judges: [{kind: preference, judge: judge, value: choice, run: panel, stage: last}]"
-    verdict = verdicts(read(tmp_path, rows, mapping))["panel", "1"]
-    assert (verdict.outcome, verdict.value) == ("disputed", None)
 
 
 @pytest.mark.parametrize(("rule", "of_ties"), [("", None), (", orders: JudgeBench", 1)])
@@ -436,11 +436,10 @@ def test_a_verdict_has_the_confidence_of_its_column(tmp_path: Path) -> None:
 
 def test_preferences_are_between_two_of_several_responses(tmp_path: Path) -> None:
     path = write_content(tmp_path / "t.csv", "id,a,b,c,ab,ac,gold,j\n1,So.,Thus.,Hence.,1,2,0,2\n2,Now.,Then.,,1,,,\n")
-    responses = [{"text": "a"}, {"text": "b"}, {"text": "c", "optional": True}]
     label = {"layout": "wide", "kind": "preference"}
     draft = {
         "id": "id",
-        "responses": responses,
+        "responses": [{"text": "a"}, {"text": "b"}, {"text": "c", "optional": True}],
         "labels": [
             label | {"annotators": {"ab": "ann"}, "pair": [1, 2]},
             label | {"annotators": {"ac": "ann"}, "pair": [1, 3], "confirmed": False},
@@ -454,11 +453,8 @@ def test_preferences_are_between_two_of_several_responses(tmp_path: Path) -> Non
     draft["labels"][1] = {**draft["labels"][1], "confirmed": True}
     records = list(table.read(path, mappings.build_mapping(draft)))
     labels = labels_of(records)
-    assert [(own.target.item, own.target.part, own.value) for own in labels] == [
-        ("1", "1-2", 1),
-        ("1", "1-3", 2),
-        ("2", "", 1),  # of the only two responses
-    ]
+    found = [(own.target.item, own.target.part, own.value) for own in labels]
+    assert found == [("1", "1-2", 1), ("1", "1-3", 2), ("2", "", 1)], "item 2 has only two responses"
     golds = gold_of(records)
     assert [(own.target.item, own.target.part, own.value) for own in golds] == [("1", "1-3", 0)]
     (verdict,) = verdicts_of(records)
@@ -471,15 +467,8 @@ def test_preferences_are_between_two_of_several_responses(tmp_path: Path) -> Non
 
 
 def test_numbers_of_which_fewer_are_better_are_negative_and_words_keep_their_meaning(tmp_path: Path) -> None:
-    path = tmp_path / "t.jsonl"
-    row = {
-        "id": "1",
-        "text": "So.",
-        "errors": [{"kind": "style"}, {"kind": "style"}],
-        "count": "12",
-        "turns": [{"a": 1}],
-    }
-    path.write_text(json.dumps(row) + "\n" + json.dumps(row | {"id": "2", "errors": [], "count": "-2"}) + "\n")
+    row = {"id": "1", "text": "So.", "errors": [{"kind": "style"}, {"kind": "style"}], "count": "12"}
+    path = write_content(tmp_path / "t.jsonl", [row, row | {"id": "2", "errors": [], "count": "-2"}])
     scale = {"level": "interval", "low": -50, "high": 0}
     marks = {"layout": "long", "kind": "score", "each": "errors", "annotator": {"constant": "ann"}, "negative": True}
     marks |= {"criterion_field": "kind", "value": {"constant": "1"}, "aggregate": "sum", "scale": scale}
@@ -498,9 +487,8 @@ def test_numbers_of_which_fewer_are_better_are_negative_and_words_keep_their_mea
 
 
 def test_unused_fields_of_elements_that_are_named_by_their_number_are_listed(tmp_path: Path) -> None:
-    path = tmp_path / "t.jsonl"
     turns = [{"text": f"Turn {n}.", "rating": n} for n in range(2)]
-    path.write_text(json.dumps({"id": "1", "turns": turns, "scores": [1, 2, 3]}) + "\n")
+    path = write_content(tmp_path / "t.jsonl", [{"id": "1", "turns": turns, "scores": [1, 2, 3]}])
     draft = {"id": "id", "prompt": "turns.0.text", "responses": [{"text": "turns.1.text"}]}
     draft["gold"] = [{"kind": "score", "value": "scores.0", "scale": {"level": "ordinal", "categories": [1, 2]}}]
     assert unused_fields(path, mappings.build_mapping(draft)) == ["scores.1:", "turns[].rating"]
@@ -528,8 +516,7 @@ def read_long(
 ) -> tuple[list[tuple[object, ...]], list[str]]:
     """Return the labels of three items with those of a long table, and the notes."""
     (path / "long.csv").write_text(LONG, encoding="utf-8")
-    table_path = path / "t.csv"
-    table_path.write_text("id,a\n1,Water.\n2,Ice.\n3,Balls.\n", encoding="utf-8")
+    table_path = write_content(path / "t.csv", "id,a\n1,Water.\n2,Ice.\n3,Balls.\n")
     scale = {"level": "ordinal", "categories": [1, 2, 3, 4, 5]}
     draft = {
         "id": "id",
@@ -563,9 +550,8 @@ def test_records_of_a_joined_file_are_selected_by_their_values(tmp_path: Path) -
 
 
 def test_sums_of_several_values_and_of_lists_in_several_rows_are_counted(tmp_path: Path) -> None:
-    path = tmp_path / "t.jsonl"
     rows = [{"id": "1", "text": "So.", "marks": [1, 1]}, {"id": "2", "text": "Thus.", "marks": [1, 1]}]
-    path.write_text("".join(json.dumps(row) + "\n" for row in [*rows, rows[1], {**rows[0], "id": "3", "marks": [1]}]))
+    path = write_content(tmp_path / "t.jsonl", [*rows, rows[1], {**rows[0], "id": "3", "marks": [1]}])
     label = {"layout": "long", "kind": "score", "each": "marks", "annotator": {"constant": "ann"}, "value": "marks"}
     label |= {"aggregate": "sum", "scale": {"level": "interval", "low": 0, "high": 9}}
     draft = {"id": "id", "responses": [{"text": "text"}], "labels": [label]}
@@ -578,9 +564,8 @@ def test_sums_of_several_values_and_of_lists_in_several_rows_are_counted(tmp_pat
 
 
 def test_what_an_empty_cell_means_is_stated_as_it_is_imported(tmp_path: Path) -> None:
-    path = tmp_path / "t.jsonl"
     rows = [{"id": "1", "ann": "left", "j": "left"}, {"id": "2", "ann": None, "j": ""}, {"id": "3"}]
-    path.write_text("".join(json.dumps(row | {"a": "So.", "b": "Thus."}) + "\n" for row in rows), encoding="utf-8")
+    path = write_content(tmp_path / "t.jsonl", [row | {"a": "So.", "b": "Thus."} for row in rows])
     block = {"kind": "preference", "values": {"left": 1, "": 0}}
     draft = {
         "id": "id",

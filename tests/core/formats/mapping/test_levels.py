@@ -40,15 +40,14 @@ def test_lists_of_several_objects_of_a_record_are_one_list_of_items(tmp_path: Pa
     gold = [{"kind": "answer", "criterion": "r", "value": "reliable", "scale": {"level": "nominal", "categories": YES}}]
     responses = [{"text": "segment", "system": "{element_1}"}]
     draft = {"explode": ["*", "review"], "id": "{row}-{element_1}-{element}", "prompt": "parent.title"}
-    assert imported(write_rows(tmp_path, [row]), draft | {"responses": responses, "gold": gold}) == [
+    draft |= {"responses": responses, "gold": gold}
+    assert imported(write_rows(tmp_path, [row]), draft) == [
         ("A paper", "Segment Yes.", "sysA", "Yes"),
         ("A paper", "Segment No.", "sysA", "No"),
         ("A paper", "Segment No.", "sysB", "No"),
     ]
     with recording_omissions() as omissions:
-        imported(
-            write_rows(tmp_path, [row | {"sysC": {"reviews": []}}]), draft | {"responses": responses, "gold": gold}
-        )
+        imported(write_rows(tmp_path, [row | {"sysC": {"reviews": []}}]), draft)
     assert omissions.notes() == ["1 objects have no list whose elements are the items"]
 
 
@@ -59,11 +58,8 @@ def test_lists_beside_the_inner_list_and_keys_that_are_texts(tmp_path: Path) -> 
     draft = {"explode": ["sentences", "claims"], "parallel": ["true"], "id": "{row}-{element_1}-{element}"}
     of_claims = draft | {"prompt": "question", "responses": [{"text": "claims"}], "gold": gold}
     path = write_rows(tmp_path, [row])
-    assert imported(path, of_claims) == [
-        ("Why?", "a", None, "Yes"),
-        ("Why?", "b", None, "No"),
-        ("Why?", "c", None, "No"),
-    ]
+    values = {"a": "Yes", "b": "No", "c": "No"}
+    assert imported(path, of_claims) == [("Why?", claim, None, value) for claim, value in values.items()]
     draft = {"explode": "facts", "id": "{row}-{element}", "prompt": "question", "responses": [{"text": "element_key"}]}
     found = imported(path, draft | {"gold": [gold[0] | {"value": "facts"}]})
     assert found == [("Why?", "It is.", None, "Yes"), ("Why?", "It was.", None, "No")]
@@ -98,10 +94,8 @@ def test_rows_without_texts_or_items_and_empty_prompts_are_counted(tmp_path: Pat
 
 
 def test_cells_are_filled_from_above_and_a_value_is_the_begin_of_a_prose(tmp_path: Path) -> None:
-    rows = [
-        {"q": "why", "a": "x", "b": "y", "best": "Text 2, so."},
-        {"q": "", "a": "z", "b": "w", "best": "Text 1. As"},
-    ]
+    texts = {"why": "Text 2, so.", "": "Text 1. As"}
+    rows = [{"q": q, "a": "x", "b": "y", "best": text} for q, text in texts.items()]
     gold = {"kind": "preference", "value": {"field": "best", "first_words": 2}, "values": {"Text 1": 1, "Text 2": 2}}
     draft = {"id": "{row}", "prompt": "q", "responses": [{"text": "a"}, {"text": "b"}], "fill": ["q"], "gold": [gold]}
     records = list(read_records(write_rows(tmp_path, rows), mapping=build_mapping(draft)))
@@ -111,9 +105,8 @@ def test_cells_are_filled_from_above_and_a_value_is_the_begin_of_a_prose(tmp_pat
 
 def test_a_list_of_lines_is_one_text_and_one_turn_is_no_conversation(tmp_path: Path) -> None:
     draft = {"id": "{row}", "prompt": "q", "responses": [{"text": "steps"}]}
-    (record,) = read_records(
-        write_rows(tmp_path, [{"q": ["why"], "steps": ["one", "two"]}]), mapping=build_mapping(draft)
-    )
+    path = write_rows(tmp_path, [{"q": ["why"], "steps": ["one", "two"]}])
+    (record,) = read_records(path, mapping=build_mapping(draft))
     assert (record.item.prompt, record.item.responses[0].text) == ("why", "one\ntwo")
 
 
@@ -136,17 +129,14 @@ def test_the_parts_of_a_text_are_the_values_of_numbered_criteria(tmp_path: Path)
     block = {"layout": "long", "each": "marks", "divider": "#", "annotator": "who", "criterion_field": "{element}"}
     block |= {"value": "marks", "kind": "score", "scale": {"level": "interval", "low": 0, "high": 100}}
     draft = {"id": "{row}", "prompt": "q", "labels": [block]}
-    records = read_records(
-        write_rows(tmp_path, [{"q": "why", "who": "w", "marks": "92#14"}]), mapping=build_mapping(draft)
-    )
-    found = labels_of(records)
+    path = write_rows(tmp_path, [{"q": "why", "who": "w", "marks": "92#14"}])
+    found = labels_of(read_records(path, mapping=build_mapping(draft)))
     assert [(label.target.criterion, label.value) for label in found] == [("1", 92), ("2", 14)]
 
 
 def test_columns_with_a_number_in_their_names_are_a_list_of_items(tmp_path: Path) -> None:
-    path = write_content(
-        tmp_path / "t.csv", "Input.text_1,Input.text_2,Answer.q_2,Answer.q_1,who\nSo.,Thus.,No,Yes,ann\n"
-    )
+    header = "Input.text_1,Input.text_2,Answer.q_2,Answer.q_1,who"
+    path = write_content(tmp_path / "t.csv", f"{header}\nSo.,Thus.,No,Yes,ann\n")
     gold = [{"kind": "answer", "criterion": "r", "value": "q", "scale": {"level": "nominal", "categories": YES}}]
     draft = {"numbered": {"text": "Input.text_{n}", "q": "Answer.q_{n}"}, "explode": "numbered"}
     draft |= {"id": "{row}-{element}", "prompt": "who", "responses": [{"text": "text"}], "gold": gold}
@@ -162,21 +152,13 @@ def test_keys_of_an_object_are_steps_and_lists_of_errors_name_them(tmp_path: Pat
     row = {"messages": turns, "marks": {"1": -1, "3": 1}, "errors": [{"at": 3, "kind": "tool"}]}
     path = write_rows(tmp_path, [row])
     scale = {"level": "nominal", "categories": [-1, 0, 1, "tool"]}
-    block = {
-        "layout": "long",
-        "annotator": {"constant": "x"},
-        "kind": "answer",
-        "steps": "message from 0",
-        "scale": scale,
-    }
+    block = {"layout": "long", "annotator": {"constant": "x"}, "kind": "answer", "scale": scale}
+    block["steps"] = "message from 0"
     keyed = block | {"criterion": "mark", "each": "marks", "step": "{element}", "value": "marks"}
     listed = block | {"criterion": "error", "each": "errors", "step": "at", "value": "kind"}
     draft = {"id": "{row}", "responses": [{"transcript": "messages"}], "labels": [keyed, listed]}
-    assert [own[1:] for own in labels(path, draft)] == [
-        ("step 2", "x", -1),
-        ("step 4", "x", 1),
-        ("step 4", "x", "tool"),
-    ]
+    values = [(step, value) for _, step, _, value in labels(path, draft)]
+    assert values == [("step 2", -1), ("step 4", 1), ("step 4", "tool")]
 
 
 def test_systems_of_one_cell_are_an_item_each(tmp_path: Path) -> None:

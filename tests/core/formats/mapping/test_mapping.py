@@ -17,6 +17,9 @@ from tests.core.formats.shared import write_content
 
 MINIMAL = {"id": "id", "prompt": "question", "responses": [{"text": "answer"}]}
 WIDE = {"layout": "wide", "kind": "preference", "annotators": ["ann", "ben"]}
+PREFERENCE = {"kind": "preference", "value": "g"}
+LIST = PREFERENCE | {"layout": "list"}
+LOW = {"level": "interval", "low": 1}
 
 
 def with_labels(**changes: object) -> dict:
@@ -61,80 +64,32 @@ def test_the_field_paths_of_a_mapping_are_complete() -> None:
     ("draft", "message"),
     [
         ([], "expected named fields"),
-        ({**MINIMAL, "id": None}, "field 'id': expected a field, or {constant: ...} or {field: ...}"),
+        ({**MINIMAL, "id": None}, "field 'id': expected a field"),
         ({"id": "id", "responses": []}, "an item needs a `prompt` or `responses`"),
         ({**MINIMAL, "promt": "x"}, "field 'promt': there is no such field"),
+        ({**MINIMAL, "responses": [{"system": "m"}]}, "field 'responses.0': a response needs a `text`"),
+        ({**MINIMAL, "responses": [{"text": "a", "system": "m", "name": "x"}]}, "'responses.0': give `system`"),
         (
-            {**MINIMAL, "responses": [{"system": "m"}]},
-            "field 'responses.0': a response needs a `text`, a `transcript`, or an `image` if it is only an image",
+            {**MINIMAL, "responses": [{"text": "a", "optional": True}, {"text": "b"}], "gold": [PREFERENCE]},
+            "optional `responses` come last",
         ),
-        (
-            {**MINIMAL, "responses": [{"text": "a", "system": "m", "name": "x"}]},
-            "field 'responses.0': give `system` (a field) or `name` (the name itself), not both",
-        ),
-        (
-            {
-                **MINIMAL,
-                "responses": [{"text": "a", "optional": True}, {"text": "b"}],
-                "gold": [{"kind": "preference", "value": "g"}],
-            },
-            "optional `responses` come last, or a preference would mean another one",
-        ),
-        (
-            {**MINIMAL, "id": "a..b"},
-            "'a..b' is not a field path: keys joined by dots. A key with a dot, a brace or a double quote is in double "
-            "quotes, and each double quote in it is written twice; a column with this name is, in YAML, '\"a..b\"'",
-        ),
-        ({**MINIMAL, "labels": [{}]}, "field 'labels.0': expected a field 'layout' with the type of the value"),
-        (
-            {**MINIMAL, "labels": [{"layout": "tall"}]},
-            "field 'labels.0': expected one of 'long', 'wide', 'list', 'ranking', not 'tall'",
-        ),
-        (
-            with_labels(kind="weights"),
-            "field 'labels.0.wide.kind': expected 'preference', 'score', 'aspect_quality', 'likert' or 'answer', "
-            "not 'weights'",
-        ),
-        (
-            with_labels(kind="score"),
-            "field 'labels.0.wide': a score needs a `scale`: a level, and categories or low and high",
-        ),
-        (
-            with_labels(kind="score", scale={"level": "interval", "low": 1}),
-            "field 'labels.0.wide': a `scale` needs categories, lowest first, or low and high",
-        ),
-        (
-            with_labels(kind="score", scale={"level": "interval", "low": 1, "high": "9" * 5000}),
-            "field 'labels.0.wide': the `low` and `high` of a scale are finite numbers",
-        ),
-        (
-            with_labels(scale={"level": "nominal", "categories": ["A", "B"]}),
-            "field 'labels.0.wide': a preference is 1, 2 or 0 for a tie: translate the file's values with `values`",
-        ),
-        (
-            with_labels(values={"A": 1, "B": 3}),
-            "field 'labels.0.wide': `values` turns 'B' into 3, which is not on the scale",
-        ),
-        (
-            {
-                **MINIMAL,
-                "labels": [
-                    {"layout": "list", "kind": "preference", "value": "v", "annotators": ["a"], "annotators_field": "f"}
-                ],
-            },
-            "field 'labels.0.list': give either `annotators` (the names) or `annotators_field` "
-            "(the field that holds them)",
-        ),
-        (
-            {**MINIMAL, "labels": [{"layout": "list", "kind": "preference", "value": "v", "annotators": ["a", "a"]}]},
-            "field 'labels.0.list': `annotators` contains a name twice",
-        ),
+        ({**MINIMAL, "id": "a..b"}, "'a..b' is not a field path"),
+        ({**MINIMAL, "labels": [{}]}, "field 'labels.0': expected a field 'layout'"),
+        ({**MINIMAL, "labels": [{"layout": "tall"}]}, "field 'labels.0': expected one of 'long', 'wide'"),
+        (with_labels(kind="weights"), "field 'labels.0.wide.kind': expected 'preference', 'score'"),
+        (with_labels(kind="score"), "field 'labels.0.wide': a score needs a `scale`"),
+        (with_labels(kind="score", scale=LOW), "a `scale` needs categories, lowest first, or low and high"),
+        (with_labels(kind="score", scale=LOW | {"high": "9" * 5000}), "`high` of a scale are finite numbers"),
+        (with_labels(scale={"level": "nominal", "categories": ["A", "B"]}), "a preference is 1, 2 or 0 for a tie"),
+        (with_labels(values={"A": 1, "B": 3}), "`values` turns 'B' into 3, which is not on the scale"),
+        ({**MINIMAL, "labels": [LIST | {"annotators": ["a"], "annotators_field": "f"}]}, "give either `annotators`"),
+        ({**MINIMAL, "labels": [LIST | {"annotators": ["a", "a"]}]}, "`annotators` contains a name twice"),
     ],
 )
 def test_an_invalid_draft_is_refused_with_its_field(draft: object, message: str) -> None:
     with pytest.raises(FileFormatError) as caught:
         mapping.build_mapping(draft)
-    assert str(caught.value) == message
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,9 @@ def test_a_filled_column_is_spelled_as_in_any_mapping(tmp_path: Path, name: str,
     assert [own.group for own in items_of(records)] == ["g1", "g1"]
 
 
-@pytest.mark.parametrize(("value", "cells"), [(True, "True,False"), (1, "1.0,0.0"), ("true", "true,false")])
+@pytest.mark.parametrize(
+    ("value", "cells"), [(True, "True,False"), (1, "1.0,0.0"), ("true", "true,false"), ([1, "2"], "2,3")]
+)
 def test_rows_are_selected_by_what_a_cell_means(tmp_path: Path, value: Any, cells: str) -> None:
     first, second = cells.split(",")
     records, _ = read(tmp_path, f"id,a,bad\n1,So.,{first}\n2,Thus.,{second}\n", {"where_not": {"bad": value}})
@@ -153,13 +155,6 @@ def test_rows_beyond_a_shorter_file_and_items_without_text_are_counted(tmp_path:
     assert "2 rows have no record in a joined file" in notes
     assert "1 rows left out: they are null, or prompt and responses are empty" in notes
     assert [own.id for own in items_of(records)] == ["1", "3"]
-
-
-def test_a_record_without_the_list_can_be_left_out_by_its_values(tmp_path: Path) -> None:
-    rows = [{"kind": "meta"}, {"kind": "d", "turns": [{"a": "So."}]}]
-    draft = {"id": "{row}", "explode": "turns", "where": {"kind": "d"}}
-    records, notes = read(tmp_path, rows, draft)
-    assert len(records) == 1 and "1 of 2 rows left out by `where` or `where_not`" in notes
 
 
 def test_parts_of_a_text_can_have_parallel_lists_and_the_parts_before_them(tmp_path: Path) -> None:
@@ -210,12 +205,6 @@ def test_texts_that_are_taken_from_transcripts_are_counted(tmp_path: Path) -> No
     assert "1 transcripts do not say who speaks: the last message is taken for the answer" in notes
 
 
-def test_lines_that_are_lists_are_records(tmp_path: Path) -> None:
-    (tmp_path / "s.jsonl").write_text("[3, 4]\n[1, 2]\n", encoding="utf-8")
-    draft = {"join": {"file": "s.jsonl"}, "labels": [SCORE | {"annotators": ["joined.value.0"]}]}
-    assert labels(read(tmp_path, "id,a\n1,So.\n2,No.\n", draft)[0]) == [3, 1]
-
-
 def test_lines_of_a_text_are_joined_by_their_number(tmp_path: Path) -> None:
     (tmp_path / "t.en").write_text("First.\n\nThird, and last.\n", encoding="utf-8")
     draft = {"responses": [{"text": "joined.value"}], "join": {"file": "t.en", "key": "id", "other_key": "{row}"}}
@@ -249,6 +238,7 @@ def test_a_record_without_an_inner_list_can_be_left_out_by_its_values(tmp_path: 
     draft["labels"] = [SCORE | {"annotators": {"scores": "ann"}}]
     records, notes = read(tmp_path, rows, draft | {"where_not": {"state": "Rejected"}})
     assert labels(records) == [3, 4] and "1 of 3 rows left out by `where` or `where_not`" in notes
+    assert items_of(records)[0].responses[0].text == "So."
     with pytest.raises(FileFormatError, match="line 1, field 'scores': this field is missing"):
         read(tmp_path, rows, draft)
 

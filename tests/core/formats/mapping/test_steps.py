@@ -54,13 +54,8 @@ def test_errors_of_spans_are_categories_of_steps(tmp_path: Path) -> None:
     row = {"trace": json.dumps({"trace_id": "t", "spans": [root]}), "labels": json.dumps({"errors": listed})}
     path.write_text(json.dumps(row) + "\n")
     scale = {"level": "nominal", "categories": ["Formatting", "Goal deviation", "Lost", "Tool error"]}
-    block = {
-        "layout": "long",
-        "each": "labels.errors",
-        "annotator": {"constant": "x"},
-        "kind": "answer",
-        "scale": scale,
-    }
+    block = {"layout": "long", "each": "labels.errors", "annotator": {"constant": "x"}, "kind": "answer"}
+    block["scale"] = scale
     block |= {"step": "location", "value": "category", "reason": "description", "steps": "span", "aggregate": "first"}
     mapping = build_mapping({"id": "{row}", "responses": [{"transcript": "transcript"}], "labels": [block]})
     with recording_omissions() as omissions:
@@ -116,17 +111,9 @@ def test_further_texts_of_a_list_of_which_the_first_is_a_response_are_named(tmp_
 def test_a_transcript_ends_where_a_path_says(tmp_path: Path) -> None:
     talk = [{"role": role, "content": f"{n}"} for n, role in enumerate(("user", "assistant") * 2)]
     path = write_rows(tmp_path, [{"talk": talk}])
-    (item,) = items_of(
-        read_records(path, mapping=build_mapping({"id": "{row}", "responses": [{"transcript": "talk.:2"}]}))
-    )
+    mapping = build_mapping({"id": "{row}", "responses": [{"transcript": "talk.:2"}]})
+    (item,) = items_of(read_records(path, mapping=mapping))
     assert item.responses[0].text == "1"
-
-
-def test_percentages_of_several_aspects_are_weights(tmp_path: Path) -> None:
-    path = write_rows(tmp_path, [{"q": "Why?", "a": "75%", "b": "25%"}])
-    weights = [{"annotator": {"constant": "Ann"}, "aspects": {"clarity": "a", "depth": "b"}}]
-    records = read_records(path, mapping=build_mapping({"id": "{row}", "prompt": "q", "weights": weights}))
-    assert [own.value for own in labels_of(records)] == [{"clarity": 75, "depth": 25}]
 
 
 def test_a_preference_is_of_no_response_and_rows_of_a_batch_may_lack_the_last_cells(tmp_path: Path) -> None:
