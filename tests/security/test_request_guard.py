@@ -34,7 +34,7 @@ async def reached(scope, receive, send):
         await send({"type": "http.response.body", "body": b"reached"})
 
 
-def request(headers, *, method="GET", hosts=(), kind="http"):
+def request(headers, *, method="GET", hosts=(), kind="http", repeated=()):
     """Return the first message that the guard sends for a request."""
     sent = []
 
@@ -44,19 +44,15 @@ def request(headers, *, method="GET", hosts=(), kind="http"):
     async def send(message):
         sent.append(message)
 
-    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    raw = [(name.encode(), value.encode()) for name, value in (*headers.items(), *repeated)]
     scope = {"type": kind, "method": method, "path": "/", "headers": raw}
     asyncio.run(RequestGuard(reached, hosts)(scope, receive, send))
     return sent[0]
 
 
-@pytest.mark.parametrize("headers", FOREIGN)
-def test_a_socket_of_another_site_is_closed(headers):
+@pytest.mark.parametrize("headers", [*FOREIGN, {"host": HOST}])
+def test_a_socket_of_another_site_or_without_an_origin_is_closed(headers):
     assert request(headers, kind="websocket") == {"type": "websocket.close", "code": 1008}
-
-
-def test_a_socket_without_an_origin_is_closed():
-    assert request({"host": HOST}, kind="websocket")["type"] == "websocket.close"
 
 
 @pytest.mark.parametrize("headers", FOREIGN)
@@ -85,25 +81,20 @@ def test_the_hosts_of_a_proxy_are_allowed_by_name():
 
 
 def test_repeated_host_headers_are_refused():
-    sent = []
-
-    async def send(message):
-        sent.append(message)
-
-    scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", HOST.encode()), (b"host", b"evil")]}
-    asyncio.run(RequestGuard(reached)(scope, None, send))
-    assert sent[0]["status"] == 403
+    assert request({"host": HOST}, repeated=[("host", "evil")])["status"] == 403
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/_stcore/health", "/ready", "/api/label/session", "/assets/workbench/workbench.js"]
-)
-def test_every_response_has_the_security_headers(path):
+PATHS = ["/", "/_stcore/health", "/ready", "/api/label/session", "/assets/workbench/workbench.js"]
+
+
+@pytest.mark.parametrize("path", [*PATHS, "/_stcore/upload_file/session/file"])
+def test_every_response_has_the_security_headers_and_requests_of_another_site_are_refused(path):
     client = TestClient(app.app, base_url=ORIGIN, client=("127.0.0.1", 1))
     headers = client.get(path).headers
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["content-security-policy"] == content_security_policy()
     assert client.get(path, headers={"host": "evil.example"}).status_code == 403
+    assert client.put(path, headers={"origin": "http://evil.example"}, content=b"x").status_code == 403
 
 
 @pytest.mark.parametrize("headers", [FOREIGN[0], {"host": HOST}])
@@ -114,12 +105,6 @@ def test_the_socket_of_streamlit_is_guarded(headers):
     ):
         pass
     assert closed.value.code == 1008
-
-
-def test_uploads_of_another_site_are_refused():
-    client = TestClient(app.app, base_url=ORIGIN, client=("127.0.0.1", 1))
-    reply = client.put("/_stcore/upload_file/session/file", headers={"origin": "http://evil.example"}, content=b"x")
-    assert reply.status_code == 403
 
 
 def test_the_policy_allows_no_other_host():

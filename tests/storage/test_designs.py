@@ -1,6 +1,5 @@
 """The designs of a study: their rounds, the draws of its targets, and the queue that follows."""
 
-import csv
 import json
 import re
 
@@ -28,6 +27,7 @@ from tests.conftest import make_item, make_label, make_target
 from tests.sessions import read, write
 from tests.storage.labelling.workbench import Client
 from tests.storage.shared import a_verdict, store_label, stored_study
+from tests.storage.transfer.test_bundle import read_csv
 from tests.waiting import at_once
 
 SUBJECT = ("preference", "helpfulness")
@@ -38,6 +38,14 @@ def add_study(engine, items=40, share=0.25):
     rules = StudyRecord(rules=StudyRules(agreed_share=share))
     import_records(engine, "s", [rules, *(ItemRecord(item=make_item(f"item {n}")) for n in range(items))])
     return read(engine, studies.get, "s").id
+
+
+@pytest.fixture
+def study(engine):
+    """A study with the verdicts of one run on its 40 items."""
+    study_id = add_study(engine)
+    add_run(engine, study_id)
+    return study_id
 
 
 def add_run(engine, study_id, disputed=lambda place: place % 4 == 0, name="live", second=()):
@@ -120,18 +128,14 @@ def test_gold_from_a_file_is_not_drawn_by_a_design(engine, with_verdicts):
     assert frame(engine, study) is None
 
 
-def test_first_labels_of_a_file_on_other_targets_than_those_drawn_leave_the_design_unknown(engine):
-    study = add_study(engine)
-    add_run(engine, study)
+def test_first_labels_of_a_file_on_other_targets_than_those_drawn_leave_the_design_unknown(engine, study):
     import_records(engine, "s", [make_label(1, "bob", item) for item in frame(engine, study).query("drawn")["item"]])
     assert frame(engine, study) is not None
     import_records(engine, "s", [make_label(1, "bob", f"item {n}") for n in range(40)])
     assert frame(engine, study) is not None  # the labels before were those of the draw
 
 
-def test_a_file_with_labels_of_every_pair_leaves_the_design_unknown(engine):
-    study = add_study(engine)
-    add_run(engine, study)
+def test_a_file_with_labels_of_every_pair_leaves_the_design_unknown(engine, study):
     import_records(engine, "s", [make_label(1, "bob", f"item {n}") for n in range(40)])
     assert frame(engine, study) is None
     assert sum(row.disputed for row in rows(engine)) == 10 and {row.probability for row in rows(engine)} == {None}
@@ -152,9 +156,7 @@ def test_a_target_moves_to_another_stratum_with_a_later_run_and_its_deletion(eng
     assert [row.stratum for row in rows(engine)].count(DISPUTED) == 10
 
 
-def test_a_further_round_contains_the_earlier_one_and_is_counted(engine):
-    study = add_study(engine)
-    add_run(engine, study)
+def test_a_further_round_contains_the_earlier_one_and_is_counted(engine, study):
     first = frame(engine, study)
     label(engine, study, first.query("drawn")["item"].iloc[0])
     seed = read(engine, designs.study_seed, study)
@@ -175,9 +177,7 @@ def test_a_further_round_contains_the_earlier_one_and_is_counted(engine):
         (Design(Form.random), "needs the share of each stratum"),
     ],
 )
-def test_a_design_that_cannot_be_drawn_is_refused_in_one_sentence(engine, design, message):
-    study = add_study(engine)
-    add_run(engine, study)
+def test_a_design_that_cannot_be_drawn_is_refused_in_one_sentence(engine, study, design, message):
     label(engine, study, "item 0")
     before = rows(engine)
     with pytest.raises(TiebreakError, match=message):
@@ -185,9 +185,7 @@ def test_a_design_that_cannot_be_drawn_is_refused_in_one_sentence(engine, design
     assert rows(engine) == before
 
 
-def test_before_the_first_label_a_design_can_be_replaced(engine):
-    study = add_study(engine)
-    add_run(engine, study)
+def test_before_the_first_label_a_design_can_be_replaced(engine, study):
     assert set_design(engine, study, disputes_only()).round == 1
     assert sum(row.disputed for row in rows(engine)) == 10
     set_design(engine, study, Design(Form.random, 3, {"": 0.5}))
@@ -197,9 +195,7 @@ def test_before_the_first_label_a_design_can_be_replaced(engine):
     assert all(row.drawn for row in rows(engine))
 
 
-def test_a_fixed_number_is_drawn(engine):
-    study = add_study(engine)
-    add_run(engine, study)
+def test_a_fixed_number_is_drawn(engine, study):
     set_design(engine, study, stratified(0, seed=5), agreed=7)
     drawn = frame(engine, study).query("stratum == 'agreed'")
     assert drawn["drawn"].sum() == 7
@@ -207,9 +203,7 @@ def test_a_fixed_number_is_drawn(engine):
     assert drawn.sort_values("number")["drawn"].tolist() == [True] * 7 + [False] * 23
 
 
-def test_uncertainty_gives_the_probability(engine):
-    study = add_study(engine)
-    add_run(engine, study)
+def test_uncertainty_gives_the_probability(engine, study):
     set_design(engine, study, Design(Form.weighted, 1, {"": 0.5}, floor=0.1))
     assert {row.probability for row in rows(engine)} == {0.5, 0.1}
 
@@ -223,9 +217,7 @@ def test_pairs_that_no_judge_has_seen_can_be_drawn_and_new_items_too(engine):
     assert len(drawn) == 30 and (drawn["drawn"] == (drawn["number"] < 0.5)).all()
 
 
-def test_designs_and_draws_are_exported_and_imported(engine):
-    study = add_study(engine)
-    add_run(engine, study)
+def test_designs_and_draws_are_exported_and_imported(engine, study):
     label(engine, study, "item 0")
     chosen = frame(engine, study).query("not drawn")["item"].iloc[0]
     label(engine, study, chosen)
@@ -246,9 +238,8 @@ def test_a_bundle_has_the_draws(engine, tmp_path):
     add_run(engine, study)
     record = stored_study(engine)
     write_bundle(engine, record, tmp_path / "bundle")
-    with (tmp_path / "bundle" / "draws.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert [row["drawn"] for row in rows] == [str(drawn) for drawn in frame(engine, study)["drawn"]]
+    drawn = [row["drawn"] for row in read_csv(tmp_path / "bundle" / "draws.csv")]
+    assert drawn == [str(one) for one in frame(engine, study)["drawn"]]
     assert "stratum of the target" in (tmp_path / "bundle" / "codebook.md").read_text(encoding="utf-8")
 
 
@@ -316,9 +307,7 @@ def test_a_queue_of_one_run_has_its_disputes_and_the_drawn_agreements(engine):
     assert len(ids) == frame(engine, study)["drawn"].sum()
 
 
-def test_rounds_are_recorded_in_the_audit_log_and_deleted_with_the_study(engine):
-    study = add_study(engine)
-    add_run(engine, study)
+def test_rounds_are_recorded_in_the_audit_log_and_deleted_with_the_study(engine, study):
     set_design(engine, study, disputes_only())
     entries = read(engine, audit.entries, audit.Filter(study_id=study, actions=("settings",)))
     found = [(one.details["form"], one.details["round"]) for one in entries if one.details.get("form")]

@@ -16,7 +16,7 @@ from core.llm.client import ScriptedModel
 from core.trace import ReadingReplaced, ReadingWithdrawn
 from storage.accounts import access, registry, tokens
 from storage.db import audit
-from storage.db.connections import reading, writing
+from storage.db.connections import connect, reading, writing
 from storage.db.tables import (
     ActionRow,
     DraftRow,
@@ -147,8 +147,7 @@ def test_labels_stay_under_a_random_name_and_no_table_names_the_person(engine, s
         assert registry.find(session, found.alias) is None
         (entry,) = audit.entries(session, audit.Filter(), limit=1)
         assert entry.details == {"change": "person erased", "account": found.alias, "labels": "keep"}
-        own = [one for one in audit.entries(session, audit.Filter(actor=found.alias))]
-        assert own and {one.address for one in own} == {""}
+        assert {one.address for one in audit.entries(session, audit.Filter(actor=found.alias))} == {""}
         assert [mark.mark for mark in stored_records(session, study_id, MarkRecord)] == ["skip"]
     for table in (DraftRow, RepeatDraftRow, LeaseRow, ActionRow, UndoEntryRow, GuidelinesReadRow):
         assert count(engine, table) == 0
@@ -202,8 +201,6 @@ def test_the_command_stores_nothing_without_apply(engine, study_id):
     done = CliRunner().invoke(cli.app, [*command, "--apply", "--json"])
     assert json.loads(done.stdout)["applied"]
     assert_nobody_is_named(engine)
-    from storage.db.connections import connect
-
     connect(url).dispose()
 
 
@@ -321,17 +318,15 @@ def test_what_was_deleted_is_removed_for_good_after_the_period(engine, a_study, 
         assert deletions.deleted_runs(session, a_study.id) == []
 
 
-def test_the_images_of_a_study_are_found_under_its_new_name(engine, a_study, tmp_path, monkeypatch):
+def test_an_archived_study_is_listed_last_and_a_renamed_one_with_its_images_under_its_new_name(
+    engine, a_study, tmp_path, monkeypatch
+):
     monkeypatch.setenv("TIEBREAK_MEDIA", str(tmp_path))
-    images.media_folder("s").mkdir()
-    write(engine, studies.rename, a_study.id, "t")
-    assert images.media_folder("t").is_dir() and not images.media_folder("s").exists()
-
-
-def test_an_archived_study_is_listed_last_and_a_renamed_one_under_its_new_name(engine, a_study):
+    images.media_folder("older name").mkdir()
     with writing(engine) as session:
         other = studies.get_or_create(session, "older name")
         studies.rename(session, other.id, " new  name ")
+        assert images.media_folder("new name").is_dir() and not images.media_folder("older name").exists()
         studies.archive(session, other.id)
         assert studies.names(session) == ["s", "new name"]
         assert studies.get(session, "new name").archived

@@ -14,15 +14,13 @@ from core.items import Item, Response
 from core.labels import Evidence, Label, Target
 from core.protocols.critique_baselines.protocol import QUALITY, pair_name
 from core.transcripts import Part, Transcript
-from storage.db.connections import reading, writing
 from storage.labels import labels, views
 from storage.runs import aius
-from storage.studies import studies
 from storage.transfer import imports
 from storage.transfer.gold import GoldOptions, gold_rows, verdict_runs
 from tests.conftest import make_item, make_target
 from tests.sessions import read, write
-from tests.storage.shared import a_trace, a_verdict, store_label
+from tests.storage.shared import a_trace, a_verdict, store_label, stored_study
 
 DEBATE, OTHER = (RunRecord(name=name, protocol="scaleeval") for name in ("debate", "other"))
 
@@ -116,7 +114,7 @@ def test_columns_of_judges_have_verdicts_and_last_opinions(engine, a_study):
     assert read(engine, verdict_runs, a_study) == ["debate"]
 
 
-def test_parts_are_readable(engine):
+def test_parts_are_readable_also_after_an_edit(engine):
     critique = Critique(author="human", text="Wrong.", aius=(Aiu(id="human.1", text="It is wrong."),))
     transcript = Transcript(parts=(Part(number=1, kind="tool_call", role="assistant", name="find", content="x"),))
     response = Response(text="r", system="model 1", transcript=transcript.digest)
@@ -130,15 +128,17 @@ def test_parts_are_readable(engine):
     given_labels.append((step, "wrong tool"))
     records = [LabelRecord(label=Label(target=target, annotator="ann", value=value)) for target, value in given_labels]
     imports.import_records(engine, "s", [TranscriptRecord(transcript=transcript), ItemRecord(item=item), *records])
-    with reading(engine) as session:
-        rows = list(gold_rows(session, studies.get(session, "s")))
-    texts = {row.gold.target.kind: row.part_text for row in rows}
-    assert texts == {
+    rows = export(engine, study := stored_study(engine))
+    assert {row.gold.target.kind: row.part_text for row in rows} == {
         "aiu_precision": "It is wrong.", "aiu_recall": "It is wrong. (in model)",
         "aspect_weights": "depth, style", "aspect_quality": "depth, style",
         "answer": "[1] assistant calls find(x)",
     }  # fmt: skip
     assert rows[0].systems == ("model 1",)
+    pieces = Piece(text="It is."), Piece(text="It errs.")
+    write(engine, aius.save_edit, study.id, "q", "ann", Split(aiu="human.1", into=pieces))
+    edited = {row.gold.target.kind: row.part_text for row in export(engine, study)}
+    assert edited["aiu_precision"] == "It is wrong.", "an AIU that was edited away keeps its text"
 
 
 def test_passages_of_critiques_and_of_the_context_are_exported(engine):
@@ -163,23 +163,10 @@ def test_passages_of_critiques_and_of_the_context_are_exported(engine):
         Label(target=target, annotator="ann", value=1, evidence=found) for target, found in passages.items()
     ]
     imports.import_records(engine, "s", [ItemRecord(item=item), *(LabelRecord(label=label) for label in given_labels)])
-    with reading(engine) as session:
-        rows = {row.gold.target: row for row in gold_rows(session, studies.get(session, "s"))}
+    rows = {row.gold.target: row for row in export(engine, stored_study(engine))}
     assert rows[rated].evidence == (("ann", "critique", "Too"), ("ann", "context", "Known"))
     assert rows[compared].evidence == (("ann", "critique-2", "Wrong"), ("ann", "reference", "Four"))
     assert (rows[rated].scenario, rows[rated].group, rows[rated].systems) == ("math", "g", ("",))
-
-
-def test_an_aiu_that_was_edited_away_keeps_its_text(engine):
-    critique = Critique(author="human", text="Wrong.", aius=(Aiu(id="human.1", text="It is wrong."),))
-    item = Item(id="q", prompt="p", responses=(Response(text="r"),), critiques=(critique,))
-    label = Label(target=Target(item="q", kind="aiu_precision", part="human.1"), annotator="ann", value=True)
-    imports.import_records(engine, "s", [ItemRecord(item=item), LabelRecord(label=label)])
-    with writing(engine) as session:
-        study = studies.get(session, "s")
-        pieces = Piece(text="It is."), Piece(text="It errs.")
-        aius.save_edit(session, study.id, "q", "ann", Split(aiu="human.1", into=pieces))
-        assert [row.part_text for row in gold_rows(session, study)] == ["It is wrong."]
 
 
 def test_a_time_that_is_not_finite_is_not_stored(engine, a_study):

@@ -115,9 +115,8 @@ def test_the_same_time_in_another_zone_is_the_same_label(engine, a_study):
     same_time = AT.astimezone(timezone(timedelta(hours=9)))
     assert imports.import_records(engine, "s", [make_label(1, at=AT)]).labels == 1
     assert imports.import_records(engine, "s", [make_label(1, at=same_time)]).labels == 0
-    assert (
-        imports.import_records(engine, "s", [make_label(1, at=AT.replace(tzinfo=None), annotator=" ann ")]).labels == 0
-    )
+    without_zone = make_label(1, at=AT.replace(tzinfo=None), annotator=" ann ")
+    assert imports.import_records(engine, "s", [without_zone]).labels == 0
     assert read(engine, labels.history, a_study.id, make_target())[0].at == AT
 
 
@@ -133,6 +132,8 @@ INVALID_RECORDS = {
         ruling=Adjudication(target=make_target(), value=True, rule="expert", reason="so", adjudicator="dee")
     ),
     "an opinion off its scale": a_trace("item 2", a_verdict("agreed", (3, 3, 3))),
+    "an opinion with several values": a_trace("item 2", a_verdict(last=({"accuracy": 1.0},))),
+    "a trace without a time for each event": a_trace("item 2", a_verdict()).model_copy(update={"times": (AT, AT)}),
     "another criterion": CriterionRecord(criterion=Criterion(name="helpfulness", definition="Something else.")),
     "another scale": ScaleRecord(
         kind="preference", criterion="helpfulness", scale=Scale(level="nominal", categories=(1, 2))
@@ -261,12 +262,6 @@ def test_a_killed_import_adds_nothing(engine, a_study):
     assert time.monotonic() < deadline
 
 
-def test_an_opinion_with_several_values_is_not_on_a_scale_of_one(engine, a_study):
-    records = [ScaleRecord(kind="preference", criterion="helpfulness", scale=PREFERENCE), RUN]
-    with pytest.raises(TiebreakError, match="is not on the scale of preference"):
-        imports.import_records(engine, "s", [*records, a_trace("item 0", a_verdict(last=({"accuracy": 1.0},)))])
-
-
 # The import of a table stores exactly what its golden file has, whatever makes it faster or smaller
 
 
@@ -286,18 +281,22 @@ def test_the_import_of_a_table_stores_the_same_as_before(engine, monkeypatch, la
     assert_golden(f"imports/{layout}.jsonl", to_text(export(engine, "table")))
 
 
-def test_an_import_with_other_meanings_says_how_many_labels_it_replaces_and_which_stay(engine, tmp_path):
+def import_pairs(engine, tmp_path, rows, **blocks):
+    """Import a table of pairs, with labels or gold."""
     table = tmp_path / "t.csv"
-    table.write_text("id,a,b,ann\n1,So.,Thus.,0\n2,Now.,Then.,1\n3,Here.,There.,x\n", "utf-8")
+    table.write_text(f"id,a,b,value\n{rows}", "utf-8")
+    draft = {"id": "id", "responses": [{"text": "a"}, {"text": "b"}], **blocks}
+    return imports.import_records(engine, "s", read_records(table, mapping=build_mapping(draft)))
 
+
+def test_an_import_with_other_meanings_says_how_many_labels_it_replaces_and_which_stay(engine, tmp_path):
     def import_with(**values):
-        block = {"layout": "wide", "kind": "preference", "annotators": ["ann"], "values": values}
-        draft = {"id": "id", "responses": [{"text": "a"}, {"text": "b"}], "labels": [block]}
-        return imports.import_records(engine, "s", read_records(table, mapping=build_mapping(draft)))
+        block = {"layout": "wide", "kind": "preference", "annotators": ["value"], "values": values}
+        rows = "1,So.,Thus.,0\n2,Now.,Then.,1\n3,Here.,There.,x\n"
+        return import_pairs(engine, tmp_path, rows, labels=[block])
 
     first = import_with(**{"0": 1, "1": 2, "x": None})
     assert (first.labels, first.replaced, first.superseded) == (2, 0, 0)
-    assert import_with(**{"0": 1, "1": 2, "x": None}).summary().startswith("nothing new")
     second = import_with(**{"0": 2, "1": 2, "x": 0})
     assert (second.labels, second.replaced, second.superseded) == (2, 1, 0)
     assert second.summary() == "added 2 labels; 1 of the labels replace another value"
@@ -307,13 +306,9 @@ def test_an_import_with_other_meanings_says_how_many_labels_it_replaces_and_whic
 
 
 def test_an_import_of_gold_with_other_meanings_says_how_many_decisions_it_replaces(engine, tmp_path):
-    table = tmp_path / "t.csv"
-    table.write_text("id,a,b,gold\n1,So.,Thus.,0\n2,Now.,Then.,1\n", "utf-8")
-
     def import_with(**values):
-        block = {"kind": "preference", "value": "gold", "values": values}
-        draft = {"id": "id", "responses": [{"text": "a"}, {"text": "b"}], "gold": [block]}
-        counts = imports.import_records(engine, "s", read_records(table, mapping=build_mapping(draft)))
+        block = {"kind": "preference", "value": "value", "values": values}
+        counts = import_pairs(engine, tmp_path, "1,So.,Thus.,0\n2,Now.,Then.,1\n", gold=[block])
         return counts.rulings, counts.replaced_rulings, counts.superseded_rulings
 
     assert import_with(**{"0": 1, "1": 2}) == (2, 0, 0)

@@ -11,17 +11,11 @@ from core.formats.records import ItemRecord, RunRecord
 from core.llm.client import Reply
 from core.protocols.registry import PROTOCOLS
 from core.trace import Ask, completed_turns
-from storage.transfer.imports import import_records
 from storage.transfer.instructions import instruction_examples, trace_examples, write_jsonl
 from tests.conftest import make_item
 from tests.core.protocols import reviews
 from tests.core.protocols.reviews import make_settings, reviews_script, run_scripted
-from tests.storage.shared import stored_study
-
-
-def import_study(engine, records):
-    import_records(engine, "tour", records)
-    return stored_study(engine, "tour")
+from tests.storage.shared import import_study
 
 
 def test_a_study_without_a_peer_review_has_no_examples(engine, a_study):
@@ -56,10 +50,8 @@ def examples_of(chair: list[Any], *, all_samples: bool = False, **fields: Any) -
 def test_the_output_is_the_final_comment_and_the_instruction_a_peers_prompt() -> None:
     (example,) = examples_of([1, 3, 2, 2])
     assert example.output == "Analysis: chair thinks.\nRating: 2" and example.value == 2
-    assert (
-        example.instruction.startswith("You will be given a prompt and one response")
-        and "reviewer_1" not in example.instruction
-    )
+    assert example.instruction.startswith("You will be given a prompt and one response")
+    assert "reviewer_1" not in example.instruction
     assert (example.item, example.run, example.criterion) == ("flamingos", "run", "engaging")
 
 
@@ -82,13 +74,9 @@ def test_the_output_of_a_structured_reply_is_text() -> None:
 
 
 def test_every_readable_sample_can_be_exported() -> None:
-    assert [
-        example.value for example in examples_of([1, 3, Reply(text="", finish="refused"), 2], all_samples=True)
-    ] == [1, 3, 2]
-
-
-def test_a_trace_without_a_verdict_has_no_examples() -> None:
-    assert examples_of([Reply(text="", finish="refused")]) == []
+    refused = Reply(text="", finish="refused")
+    assert [example.value for example in examples_of([1, 3, refused, 2], all_samples=True)] == [1, 3, 2]
+    assert examples_of([refused]) == [], "a trace without a verdict has no examples"
 
 
 def test_a_line_has_the_fields_of_training_programs() -> None:
