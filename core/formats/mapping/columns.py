@@ -52,6 +52,11 @@ SYSTEM = re.compile(r"\b(sys|system|model|team|submission|method|bot|generator|a
 PERSON = re.compile(
     r"\b(ann(ot)?\b|assignment|worker|rater|annotator|coder|label+er|judge|assessor|evaluator|participant|turker|expert)"
 )
+# The name of a column with the values of one of several people or judges.
+ONE_PERSON = re.compile(
+    r"\b(ann|human|user|worker|rater|annotator|coder|label+er|judge|assessor|evaluator|participant|turker|expert)"
+    r" ?(\d+|[a-h])$"
+)
 CRITERION = re.compile(r"\b(criteri|aspect|dimension|metric|attribute)")
 LABEL = re.compile(
     r"\b(label|rat(e(?!r)|ing)|score|quality|annotation|decision|verdict|judge?ment|prefer|winner|better|choice|is|has|error|hallucin|"
@@ -154,9 +159,13 @@ class Column:
 
     @cached_property
     def is_label(self) -> bool:
-        """Whether the values are few words, or numbers as people give them, and no fact by their name."""
+        """Whether the values are few words, or numbers as people give them, and no fact or person by their name."""
+        is_person = self.is_called(PERSON) and not self.is_rated and not self.is_called(ONE_PERSON)
+        return self._is_judgement() and not is_person
+
+    def _is_judgement(self) -> bool:
         texts = {text.lower() for text in self.distinct}
-        is_fact = self.is_called(NO_VALUE) or (self.is_called(FACT, SYSTEM, PERSON) and not self.is_rated)
+        is_fact = self.is_called(NO_VALUE) or (self.is_called(FACT, SYSTEM) and not self.is_rated)
         is_fact |= texts <= SPLITS or INPUT.match(key_of(self.path)) is not None
         # One value in all rows says how the rows were chosen, unless the name says that it is a judgement.
         is_stated = self.is_rated and (bool(self.numbers) or texts <= TRUTH)
@@ -186,7 +195,7 @@ class Column:
         """Whether somebody may have given the values, also those in lists; an unused field of them is named."""
         if self.is_nested:
             return not self.is_talk and any(own.looks_like_label for own in self._inner())
-        return self.is_label or (bool(self.numbers) and self.is_called(RATING))
+        return self._is_judgement() or (bool(self.numbers) and self.is_called(RATING))
 
     def _inner(self) -> Iterator["Column"]:
         """Yield the fields of the objects in lists; words in lists have the name of the list."""

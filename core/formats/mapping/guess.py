@@ -139,7 +139,9 @@ def _numbered_columns(names: dict[str, str], pattern: re.Pattern[str]) -> dict[s
         match = pattern.fullmatch(name)
         if match and not NO_SYSTEM.match(match.groupdict().get("prefix") or ""):
             which = match["which"] or ""
-            found.setdefault(name.removesuffix(which) if which else "", {})[which] = column
+            columns = found.setdefault(name.removesuffix(which) if which else "", {})
+            if which not in columns or name not in PROMPTS:  # `text` beside a response is its prompt
+                columns[which] = column
     return max(reversed(found.values()), key=lambda own: (len(own), "" not in own), default={})
 
 

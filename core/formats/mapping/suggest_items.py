@@ -9,6 +9,7 @@ from core.formats.mapping.columns import (
     ASIDE,
     CONTEXT,
     LABEL,
+    ONE_PERSON,
     PERSON,
     PROMPT,
     REFERENCE,
@@ -262,15 +263,18 @@ class ItemSuggester:
         names = [set(name_parts(own)) for own in self.texts]
         if len(names) < 2:
             return None
+        parts = name_parts(column)
+        own_parts = {*(parts[:-1] if column.is_called(ONE_PERSON) else parts)}  # the last number is the person's
         common = {part for part in names[0] if all(part in own for own in names)}
         marks = [own - common for own in names]
-        found = [number for number, own in enumerate(marks, 1) if own and own <= {*name_parts(column)}]
+        found = [number for number, own in enumerate(marks, 1) if own and own <= own_parts]
         return found[0] if len(found) == 1 else None
 
     def _set_annotator(self) -> None:
         """Find the column with who gave the values of a row: as stated, by a usual name or by a word of it."""
         stated = self.of_role("annotator")
         named = [own for own in self.free() if own.is_short and not ONE_ANNOTATOR.search(own.name)]
+        named = [own for own in named if not own.is_called(ONE_PERSON)]
         named = [own for own in named if not NAMED_ANNOTATOR.fullmatch(last_key(own.path))]
         named = [own for own in named if not own.distinct <= TRUTH and (own.name != "judge" or not own.numbers)]
         usual = self.of(name for name in map(names_of([own.path for own in named]).get, ANNOTATORS) if name)

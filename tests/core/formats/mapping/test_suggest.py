@@ -382,3 +382,21 @@ def test_a_table_without_a_text_is_an_incomplete_mapping(tmp_path: Path) -> None
     path = write_rows(tmp_path, [{"prompt_id": n, "is_quality_control": n % 2 == 0} for n in RANGE])
     mapping, is_complete = build_suggested(suggest_table(path))
     assert not is_complete and not mapping.confirmed
+
+
+@pytest.mark.parametrize("name", ["rater{}", "Rater {}", "annotator_{}", "coder{}", "worker {}", "expert{}", "judge{}"])
+def test_the_number_of_a_person_or_a_judge_is_none_of_a_response(tmp_path: Path, name: str) -> None:
+    people = [name.format(number) for number in (1, 2, 3)]
+    texts = [f"What is {n} and {n} together?,It is {n} I think,It is not {n} at all" for n in range(9)]
+    lines = [f"{text},{'A,B,tie' if number % 2 else 'B,A,A'}" for number, text in enumerate(texts)]
+    header = ",".join(["prompt", "response 1", "response 2", *people])
+    path = write_content(tmp_path / "t.csv", "\n".join([header, *lines]))
+    draft = suggest_table(path)
+    (block,) = draft["judges"] if name == "judge{}" else draft["labels"]
+    assert block["kind"] == "preference" and {*block.get("columns", block.get("annotators"))} == {*people}
+
+
+def test_a_text_beside_a_response_is_its_prompt(tmp_path: Path) -> None:
+    lines = [f"What is {n} and {n} together?,It is {n} as far as I know,{1 + n % 5}" for n in range(9)]
+    draft = suggest_table(write_content(tmp_path / "t.csv", "\n".join(["text,response,quality", *lines])))
+    assert (draft["prompt"], draft["responses"]) == ("text", [{"text": "response"}])
