@@ -609,7 +609,7 @@ def report(
     engine: Database,
     reference: Reference = None,
 ) -> Result:
-    """Write a report of a study as one HTML file. It has charts, tables and captions, and needs no network."""
+    """Write a report of a study as one HTML file. It has tables and captions, and needs no network."""
     sections = study_report.sections(engine, source, reference=reference)
     with text_files.open_output(path) as stream:
         html_report.write_report(source.name, sections, stream)
