@@ -271,8 +271,13 @@ class ItemSuggester:
         return found[0] if len(found) == 1 else None
 
     def _set_annotator(self) -> None:
-        """Find the column with who gave the values of a row: as stated, by a usual name or by a word of it."""
+        """Find the column with who gave the values of a row: as stated, by a usual name or by a word of it.
+
+        Several that are stated have the values of an annotator each.
+        """
         stated = self.of_role("annotator")
+        if len(stated) > 1:  # each has the values of one
+            return
         named = [own for own in self.free() if own.is_short and not ONE_ANNOTATOR.search(own.name)]
         named = [own for own in named if not own.is_called(ONE_PERSON)]
         named = [own for own in named if not NAMED_ANNOTATOR.fullmatch(last_key(own.path))]

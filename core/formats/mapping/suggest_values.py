@@ -210,8 +210,11 @@ class ValueSuggester:
                 yield "judges", {"columns": names, **block, **({"confidence": confidence} if confidence else {})}
 
     def _of_annotators(self) -> Iterator[tuple[str, Draft]]:
-        """Yield the block of each criterion with a column for each annotator: `Annotator: Ada`, `tone_rater_1`."""
+        """Yield the block of a criterion with a column for each annotator: stated, `Annotator: Ada`, `tone_rater_1`."""
         found: dict[tuple[str, int | None], dict[str, str]] = {}
+        stated = self.items.of_role("annotator")
+        if len(stated) > 1:
+            found["", None] = {own.path: key_of(own.path) for own in stated}
         for own in (own for own in self.items.free() if own.is_short):
             response = self.items.about(own)
             if named := NAMED_ANNOTATOR.fullmatch(last_key(own.path)):

@@ -400,3 +400,12 @@ def test_a_text_beside_a_response_is_its_prompt(tmp_path: Path) -> None:
     lines = [f"What is {n} and {n} together?,It is {n} as far as I know,{1 + n % 5}" for n in range(9)]
     draft = suggest_table(write_content(tmp_path / "t.csv", "\n".join(["text,response,quality", *lines])))
     assert (draft["prompt"], draft["responses"]) == ("text", [{"text": "response"}])
+
+
+def test_several_stated_annotators_have_a_column_each(tmp_path: Path) -> None:
+    lines = [
+        f"What is {n} and {n}?,It is {n} I think,It is not {n} at all,{'A,B' if n % 2 else 'tie,A'}" for n in range(9)
+    ]
+    path = write_content(tmp_path / "t.csv", "\n".join(["prompt,answer_a,answer_b,anna,ben", *lines]))
+    (block,) = suggest_table(path, stated={"annotator": ["anna", "ben"]})["labels"]
+    assert (block["kind"], block["annotators"]) == ("preference", {"anna": "anna", "ben": "ben"})
