@@ -77,10 +77,10 @@ def confirm_revealed(page) -> None:
 
 
 def read_headline(page) -> str:
-    """Return `24 items · 3 annotators · 68 % of labels collected`, which changes with every label."""
-    line = page.get_by_text(re.compile("of labels collected")).first
+    """Return `24 items · 3 annotators` with the value and its interval, which change with every label."""
+    line = page.get_by_text(re.compile(r"^[\d,]+ (item|target)s? · ")).first
     line.wait_for()
-    return line.inner_text()
+    return line.locator("xpath=ancestor::*[@data-testid='stVerticalBlock'][1]").inner_text()
 
 
 def headline_changes(page, before: str, within: float) -> bool:

@@ -109,6 +109,6 @@ def test_the_menu_offers_an_image_only_with_a_browser(monkeypatch: pytest.Monkey
         assert app.code[0].value.startswith("Accuracy. n = 40 items. 95 % intervals: ")
         answers = [client.get(link) for link, label in links if label in ("CSV", "LaTeX")]
         assert answers[0].text == "judge,value,low,high,items\nA,0.5,0.4,0.6,40\n"
-        assert r"A & 0.500 [0.400, 0.600] & 40 \\" in answers[1].text
+        assert r"A & \stack[c]{{.500} \\ {\scriptsize [.40, .60]}} & 40 \\" in answers[1].text
         assert "accuracy.csv" in answers[0].headers["content-disposition"]
     assert client.get("/files/unknown").status_code == 404
