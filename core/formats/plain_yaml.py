@@ -124,12 +124,7 @@ def line_of(text: str, place: str) -> int | None:
         if isinstance(node, yaml.MappingNode):
             found = next(((key, value) for key, value in node.value if key.value == step), None)
         elif isinstance(node, yaml.SequenceNode) and step.isdecimal() and int(step) < len(node.value):
-            if any(
-                key.value == "criteria"
-                for own in node.value
-                for key, _ in own.value
-                if isinstance(own, yaml.MappingNode)
-            ):
+            if any(map(_has_criteria, node.value)):
                 break
             found = (node.value[int(step)],) * 2
         if found is not None:

@@ -23,13 +23,6 @@ STATUS = {
 }
 
 
-def mix_colours(pale: str, dark: str, share: float | None) -> str:
-    """Return the colour between `pale` and `dark` at `share` (0 to 1), as Plotly's linear colour scale has it."""
-    weight = min(1.0, max(0.0, share or 0.0))
-    channels = [(int(pale[i : i + 2], 16), int(dark[i : i + 2], 16)) for i in (1, 3, 5)]
-    return "#" + "".join(f"{round(low + weight * (high - low)):02X}" for low, high in channels)
-
-
 def text_colour(colour: str) -> str:
     """Return white or near-black, whichever has the higher contrast on `colour`.
 

@@ -8,7 +8,7 @@ import pytest
 from core.errors import FileFormatError
 from core.formats.mapping import mapping
 from core.formats.mapping.mapping import build_mapping
-from core.formats.plain_yaml import dump_fields, parse_fields
+from core.formats.plain_yaml import dump_fields, line_of, parse_fields
 from core.formats.records import CriterionRecord, ItemRecord, ScaleRecord
 from core.formats.registry import read_records
 from core.items import Item
@@ -153,3 +153,8 @@ def test_blocks_of_several_kinds_share_the_definition_of_their_criterion(tmp_pat
     draft["labels"] = [label | {"definition": "Is it loud?"}]
     with pytest.raises(FileFormatError, match="criterion 'tone' has two definitions"):
         build_mapping(draft)
+
+
+@pytest.mark.parametrize("text", ["labels:\n- [a, b]", "labels:\n- abc", "labels:\n- {value: a}"])
+def test_the_line_of_an_element_that_is_no_block_is_found(text: str) -> None:
+    assert line_of(text, "labels.0.value") == 2
